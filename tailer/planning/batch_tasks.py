@@ -166,15 +166,15 @@ class BatchTasks:
         return made
 
     def untold(
-        self, start: NodeOffset, end: NodeOffset, spans: Sequence[Span], begun: Position
+        self, start: NodeOffset, end: NodeOffset, spans: Sequence[Span], begun: Position, *, several: bool
     ) -> list[ChangeBatch]:
-        """The rows of definitions of the batch that no entry in these spans has. `begun`: where its consumer began."""
+        """The rows of definitions of the batch that no entry in these spans has. `begun`, `several`: see `ReadPart`."""
         pinned, known = self._pin(self.counted(end)), self.counted(start)
         options = pinned.shape.options
         if not options.schema_changes or options.typed is not None:
             return []
         selection = Selection(options.tables, options.masks.tables)
-        part = ReadPart(self._node, start.position, end.position, spans, begun, known, selection, options.masks)
+        part = ReadPart(self._node, start.position, end.position, spans, begun, known, selection, options.masks, several)
         return untold(pinned.history, part)
 
     def options(self, end: NodeOffset) -> RowOptions:

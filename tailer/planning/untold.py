@@ -6,7 +6,7 @@ a second CREATE shows the DROP before it. Pure functions of a history of definit
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -28,12 +28,13 @@ from tailer.state.journal_records import LOG, SERVER
 FOUND: Final = "found:"
 """So begins the `event_id` of a row that is of no entry."""
 
-_EVENT_ID, _TEXT, _ID = (COLUMNS.index(name) for name in ("event_id", "columns", "table_id"))
+_EVENT_ID, _TEXT, _ID, _TIME = (COLUMNS.index(name) for name in ("event_id", "columns", "table_id", "write_ts"))
 
 
 class ReadPart(NamedTuple):
     """Rows that are read: those of `spans`, from behind `start` up to `end`. `begun`: where reading began once.
-    `known`: how many journal records counted for what was read before."""
+    `known`: how many journal records counted for what was read before. `several`: rows of other nodes come too, and
+    only the time of a CREATE tells which of several tables with one id it is that another log has shown."""
 
     node: str
     start: Position
@@ -43,6 +44,7 @@ class ReadPart(NamedTuple):
     known: int
     selection: Selection
     masks: Masks = NO_MASKS
+    several: bool = False
 
 
 def untold(history: DefinitionHistory, part: ReadPart) -> list[ChangeBatch]:
@@ -61,6 +63,7 @@ def _late(history: DefinitionHistory, part: ReadPart) -> list[DefinitionEvent]:
     """What became known only now of what was read before: definitions that live, as of where that ended."""
     late = [event for event in history.between(Position(-1, 0), part.start) if event.n > part.known]
     found: dict[str, DefinitionEvent] = {}
+    # As of where reading stands: what is told of there is not undone by what was true before.
     for event in late:
         for id in event.changed:
             held = history.definition_at(id, part.start)
@@ -72,25 +75,44 @@ def _late(history: DefinitionHistory, part: ReadPart) -> list[DefinitionEvent]:
 def _rows(history: DefinitionHistory, event: DefinitionEvent, part: ReadPart) -> Iterator[ChangeBatch]:
     changed = {id: held for id, held in event.changed.items() if not is_native(id)}
     before = {id: held for id in changed if (held := _before(history, id, event, part)) is not None}
-    at = event.start
-    if at is None:
-        at = Position(event.at.segment, max(event.at.offset - 1, 1))
-    first = Place(part.node, at.segment, [at.offset - 1])
+    # No entry begins so shortly before another one, or at the beginning of a file.
+    at = event.start or Position(event.at.segment, max(event.at.offset - 1, 2))
     ended = {
         id: msgspec.structs.replace(before[id], dropped=True, dropped_time=time)
         for id, time in event.again.items()
         if id in before and not before[id].dropped
     }
     lived = _captured(history, event, before)
-    yield _found(schema_batch(ended, lived, part.selection, first, part.masks))
+    yield _found(schema_batch(ended, lived, part.selection, _place(part, at, 2), part.masks))
+    yield _created(history, event, changed, part, _place(part, at, 1))
     told = _told_by_entry(history, event, part)
     # Of a table that does not capture any more no entry has a row.
     left = {id: held for id, held in changed.items() if not told or (held.dropped and not before.get(id, held).cdc)}
     drops = {id: lived[id] if left[id].dropped else held for id, held in before.items() if id in left}
-    made = schema_batch(left, drops, part.selection, Place(part.node, at.segment, [at.offset]), part.masks)
+    made = schema_batch(left, drops, part.selection, _place(part, at), part.masks)
     begun = {id for id in left if _begins(history, id, event, before.get(id), part)}
     made = _capturing_from_here(made, begun)
     yield made if event.start is not None else _found(made)
+
+
+def _place(part: ReadPart, at: Position, before: int = 0) -> Place:
+    return Place(part.node, at.segment, [at.offset - before])
+
+
+def _created(
+    history: DefinitionHistory,
+    event: DefinitionEvent,
+    changed: Mapping[str, TableDefinition],
+    part: ReadPart,
+    place: Place,
+) -> ChangeBatch:
+    """The tables that an entry of the log creates, with the time of that (`write_ts`)."""
+    if not part.several or event.source != LOG:
+        return ChangeBatch.of(())
+    times = {id: history.created_in(id, event) for id, held in changed.items() if not held.dropped}
+    made = {id: changed[id] for id, time in times.items() if time is not None}
+    batch = _found(schema_batch(made, {}, part.selection, place, part.masks))
+    return ChangeBatch.of((*r[:_TIME], times[r[_ID].replace("-", "")], *r[_TIME + 1 :]) for r in batch.rows())
 
 
 def _before(history: DefinitionHistory, id: str, event: DefinitionEvent, part: ReadPart) -> TableDefinition | None:

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from tailer.images import Image
-from tailer.options.tail import TailOptions
-from tailer.options.to_spark import parse_options
+from tailer.options.to_spark import SourceOptions, parse_options
 from tailer.spark.executor import JobPacker, read_job
 from tailer.spark.images.followed import followed
 from tailer.spark.node import Node
 from tailer.spark.planner import UNLIMITED
 from tailer.state.offset import NodeOffset
 from tests.helpers.bucketed import Buckets
-
-SECOND = 1_000_000
 
 
 @dataclass
@@ -31,13 +26,11 @@ class Query:
     at: dict[str, NodeOffset] = field(default_factory=dict)
     buckets: Buckets = field(default_factory=lambda: Buckets([], (), buckets=1))
 
-    def rows(self, *, max_bytes: int = UNLIMITED, **options: Any) -> list[dict[str, Any]]:
+    def rows(self, *, max_bytes: int = UNLIMITED, **options: str) -> list[dict[str, Any]]:
         """What is new, of all nodes."""
         found = []
         for name, path in self.logs.items():
-            given = TailOptions(
-                consumer=self.consumer, node=name, settle_seconds=0.0, schema_changes=True, stopped=False, **options
-            )
+            given = replace(self._source(options).of(name, once=False), settle_seconds=0.0)
             node = Node(name, path, given, None, lambda line: None)
             try:
                 found += self._node_rows(name, node, max_bytes)
@@ -62,14 +55,11 @@ class Query:
         self.at[name] = start
         return rows
 
-    def run(self, now_us: int, **options: Any) -> list[Image]:
+    def run(self, now_us: int, **options: str) -> list[Image]:
         """A start of the query, and one batch of all that is new."""
-        path = ",".join(f"{name}={path}" for name, path in self.logs.items())
-        asked = {"server": str(options["server"])} if "server" in options else {}
-        source = parse_options({"path": path, "includeSchemaChanges": "true", "consumer": self.consumer, **asked})
-        self.buckets.job = followed([source], (), None).job()
+        self.buckets.job = followed([self._source(options)], (), None).job()
         return self.buckets.batch(self.rows(**options), now_us)
 
-
-def fields(image: Image) -> dict[str, Any] | None:
-    return None if image.after is None else msgspec.json.decode(image.after)
+    def _source(self, options: Mapping[str, str]) -> SourceOptions:
+        path = ",".join(f"{name}={path}" for name, path in self.logs.items())
+        return parse_options({"path": path, "includeSchemaChanges": "true", "consumer": self.consumer, **options})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 
 from tailer.images import Image
 from tests.helpers.image_runs import NOW
-from tests.helpers.log_writer import create_payload, encode_mutation, simple_table
+from tests.helpers.log_writer import captured_payload, create_payload, drop_table, encode_mutation, simple_table
 from tests.helpers.spark_rows import Query
 from tests.unit.tail.images.test_created_again import (
     CHANGES,
@@ -148,13 +149,61 @@ def test_a_second_create_shows_the_drop(tmp_path: Path) -> None:
 
 
 def test_the_drop_of_a_table_that_does_not_capture_any_more(tmp_path: Path) -> None:
-    from tests.helpers.log_writer import captured_payload, drop_table
-
     log = Log(tmp_path)
     begun = [create_payload(PLAIN, TS), insert(1, TS + 1, v=1), captured_payload(PLAIN, cdc=False, ts=TS + 5)]
     log.put(0, *begun, encode_mutation(drop_table(PLAIN, TS + 10)))
     images = Query({"n1": log.path}).run(NOW_US)
     assert [image.op for image in images] == ["insert", "drop"]
+
+
+PARTS: list[tuple[str, list[bytes]]] = [
+    ("n1", [insert(1, TS + 1, v=1), encode_mutation(drop_table(PLAIN, TS + 10))]),
+    ("n1", [create_payload(PLAIN, TS + 20), insert(3, TS + 22, v=3), insert(5, TS + 2, v=5)]),
+    (
+        "n2",
+        [insert(4, TS + 2, v=4), create_payload(PLAIN, TS + 20), insert(2, TS + 23, v=2), insert(6, TS + 3, v=6)],
+    ),
+]
+ORDERS = [order for order in permutations(range(3)) if order.index(0) < order.index(1)]
+
+
+# Without a first table in n2's log, read first: `follow` takes n1's DROP for that of the second table, too.
+CASES = [(order, first) for order in ORDERS for first in (True, False) if first or order[0] != 2]
+
+
+@pytest.mark.parametrize("together", [1, 2, 3])
+@pytest.mark.parametrize(("order", "first"), CASES)
+def test_a_node_that_was_down_shows_the_create_alone(
+    tmp_path: Path, order: tuple[int, ...], first: bool, together: int
+) -> None:
+    """Each row of the second table has its image, with a timestamp of before the DROP too, however batches fall."""
+    begun = create_payload(PLAIN, TS)
+    entries = {"n1": [begun], "n2": [begun] if first else [create_payload(OTHER, TS)]}
+    logs = {name: Log(tmp_path / name) for name in entries}
+    query, images = Query({name: log.path for name, log in logs.items()}), list[Image]()
+    steps = [PARTS[number] for number in order]
+    for name, log in logs.items():
+        log.put(0, *entries[name], open=True)
+    query.run(NOW_US)
+    for at, (name, more) in enumerate(steps, 1):
+        left = [*more]
+        if not first and name == "n2":
+            left = left[1:]
+        entries[name] += left
+        logs[name].put(0, *entries[name], open=True)
+        if at % together == 0 or at == len(steps):
+            images += query.run(NOW_US + at)
+    there: dict[str, Image] = {}
+    for image in images:
+        there.pop(str(image.partition_key), None)
+        if image.op == "drop":
+            there = {}
+        elif image.after is not None:
+            there[str(image.partition_key)] = image
+    assert {key: image.complete for key, image in there.items()} == {
+        f'{{"pk":{pk}}}': True for pk in (2, 3, 5, 6)
+    }
+    assert [image.op for image in images].count("drop") <= 1
 
 
 def test_a_node_that_left_was_the_last_without_the_create(tmp_path: Path) -> None:

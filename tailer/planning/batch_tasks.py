@@ -174,7 +174,9 @@ class BatchTasks:
         if not options.schema_changes or options.typed is not None:
             return []
         selection = Selection(options.tables, options.masks.tables)
-        part = ReadPart(self._node, start.position, end.position, spans, begun, known, selection, options.masks, several)
+        part = ReadPart(
+            self._node, start.position, end.position, spans, begun, known, selection, options.masks, several
+        )
         return untold(pinned.history, part)
 
     def options(self, end: NodeOffset) -> RowOptions:

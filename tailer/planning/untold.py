@@ -59,6 +59,19 @@ def is_found(event_id: str) -> bool:
     return event_id.startswith(FOUND)
 
 
+def ended_before(event: DefinitionEvent) -> Position:
+    """Where rows tell of a DROP that is known by the CREATE behind it (`DefinitionEvent.again`): what stands before is
+    of the earlier table. No entry begins there: none begins so shortly before another one, or before the end of a
+    file's header."""
+    at = _place_of(event)
+    return Position(at.segment, at.offset - 2)
+
+
+def _place_of(event: DefinitionEvent) -> Position:
+    """Where the rows of an event stand: where its entry begins, or before all entries that it counts for."""
+    return event.start or Position(event.at.segment, max(event.at.offset - 1, 2))
+
+
 def _late(history: DefinitionHistory, part: ReadPart) -> list[DefinitionEvent]:
     """What became known only now of what was read before: definitions that live, as of where that ended."""
     late = [event for event in history.between(Position(-1, 0), part.start) if event.n > part.known]
@@ -75,16 +88,16 @@ def _late(history: DefinitionHistory, part: ReadPart) -> list[DefinitionEvent]:
 def _rows(history: DefinitionHistory, event: DefinitionEvent, part: ReadPart) -> Iterator[ChangeBatch]:
     changed = {id: held for id, held in event.changed.items() if not is_native(id)}
     before = {id: held for id in changed if (held := _before(history, id, event, part)) is not None}
-    # No entry begins so shortly before another one, or at the beginning of a file.
-    at = event.start or Position(event.at.segment, max(event.at.offset - 1, 2))
+    at = _place_of(event)
     ended = {
         id: msgspec.structs.replace(before[id], dropped=True, dropped_time=time)
         for id, time in event.again.items()
         if id in before and not before[id].dropped
     }
     lived = _captured(history, event, before)
-    yield _found(schema_batch(ended, lived, part.selection, _place(part, at, 2), part.masks))
-    yield _created(history, event, changed, part, _place(part, at, 1))
+    yield _found(schema_batch(ended, lived, part.selection, _place(part, ended_before(event)), part.masks))
+    behind = Position(at.segment, at.offset - 1)
+    yield _created(history, event, changed, part, _place(part, behind))
     told = _told_by_entry(history, event, part)
     # Of a table that does not capture any more no entry has a row.
     left = {id: held for id, held in changed.items() if not told or (held.dropped and not before.get(id, held).cdc)}
@@ -95,8 +108,8 @@ def _rows(history: DefinitionHistory, event: DefinitionEvent, part: ReadPart) ->
     yield made if event.start is not None else _found(made)
 
 
-def _place(part: ReadPart, at: Position, before: int = 0) -> Place:
-    return Place(part.node, at.segment, [at.offset - before])
+def _place(part: ReadPart, at: Position) -> Place:
+    return Place(part.node, at.segment, [at.offset])
 
 
 def _created(

@@ -1,4 +1,4 @@
-"""A query over log folders as far as it needs no Spark: its batches' rows, and the images that its tasks make of them."""
+"""A query over log folders as far as it needs no Spark: the rows of its batches, and the images of these."""
 
 from __future__ import annotations
 

@@ -200,9 +200,7 @@ def test_a_node_that_was_down_shows_the_create_alone(
             there = {}
         elif image.after is not None:
             there[str(image.partition_key)] = image
-    assert {key: image.complete for key, image in there.items()} == {
-        f'{{"pk":{pk}}}': True for pk in (2, 3, 5, 6)
-    }
+    assert {key: image.complete for key, image in there.items()} == {f'{{"pk":{pk}}}': True for pk in (2, 3, 5, 6)}
     assert [image.op for image in images].count("drop") <= 1
 
 

@@ -29,6 +29,7 @@ from tailer.spark.images.copies import Change, Told, told_once
 from tailer.spark.images.job import Job, Spot
 from tailer.spark.images.map_store import MapStore
 from tailer.spark.images.maps import Maps
+from tailer.spark.images.not_yet_dropped import not_yet_dropped
 from tailer.tail.created_again import newest_put
 from tailer.typed_decode import decode_msgpack
 from tailer.versions import Versioned, check_version
@@ -266,7 +267,7 @@ class Bucket:
         if any(before > told.places.get(node, before) for node, before in self._about.truncated.items()):
             # What is there now was written behind the TRUNCATE, and the log tells all of that.
             return []
-        images = self._define(self._table_of(change))
+        images = self._define(self._read_by(told, change))
         known = self._merger.table(self._id)
         assert known is not None, "it was just defined"
         if known.facts.dropped:
@@ -280,6 +281,16 @@ class Bucket:
         complete = told.complete and not lost and frozenset(told.nodes) == frozenset(self._job.nodes)
         ids = EventIds(f"{change['event_id']}/{self._number}.")
         return images + self._merger.served(self._id, found, Answer(told.until, complete, marks, ids), self._now_us)
+
+    def _read_by(self, told: ReadRange, change: Change) -> Table:
+        """The definition of a range, as far as the log is behind it: of some node whose log had been looked at then."""
+        table, known = self._table_of(change), self._merger.table(self._id)
+        if known is not None:
+            return not_yet_dropped(table, known.facts.table)
+        places = sorted(told.places.items())
+        found = (self._job.table_at(self._id, node, place) for node, place in places)
+        earlier = next(filter(None, found), None)
+        return table if earlier is None else not_yet_dropped(table, earlier)
 
     def _keep(self, **changed: Any) -> None:
         self._about = msgspec.structs.replace(self._about, **changed)

@@ -50,7 +50,7 @@ def test_the_first_definition_counts_for_earlier_rows() -> None:
 def test_what_a_server_has_is_written_by_the_newest_definition() -> None:
     """Its place says how far the log was read then: the server may be ahead of it."""
     envelope = Envelope(EnvelopeOptions("debezium", with_schema=True), lambda id: TEXTS, versions=lambda id: VERSIONS)
-    made = row(op="snapshot", segment=7, offset=50, columns='{"w":["x"]}')
+    made = row(op="snapshot", segment=7, offset=50, columns=PUT)
     (message,) = envelope.messages(batch(made).to_arrow(), 0)
     told = json.loads(message.value or b"")
     after = next(each for each in told["schema"]["fields"] if each["field"] == "after")

@@ -50,8 +50,11 @@ class ReadPart(NamedTuple):
 def untold(history: DefinitionHistory, part: ReadPart) -> list[ChangeBatch]:
     """The rows that the entries of the part do not have. All of them, for images and keepers of tables, in no order
     but that of their places."""
-    made = [*_late(history, part), *history.between(part.start, part.end)]
-    return [batch for event in made for batch in _rows(history, event, part) if len(batch)]
+    made = [batch for event in _late(history, part) for batch in _rows(history, event, event.changed, part)]
+    for event in history.between(part.start, part.end):
+        known = ((id, history.before(id, event)) for id in event.changed if not is_native(id))
+        made += _rows(history, event, {id: held for id, held in known if held is not None}, part)
+    return [batch for batch in made if len(batch)]
 
 
 def is_found(event_id: str) -> bool:
@@ -85,27 +88,32 @@ def _late(history: DefinitionHistory, part: ReadPart) -> list[DefinitionEvent]:
     return [*found.values()]
 
 
-def _rows(history: DefinitionHistory, event: DefinitionEvent, part: ReadPart) -> Iterator[ChangeBatch]:
+def _rows(
+    history: DefinitionHistory, event: DefinitionEvent, before: Mapping[str, TableDefinition], part: ReadPart
+) -> Iterator[ChangeBatch]:
+    """`before`: what the tables were, as far as that is known."""
+    yield _ended(history, event, before, part)
     changed = {id: held for id, held in event.changed.items() if not is_native(id)}
-    before = {id: held for id in changed if (held := _before(history, id, event, part)) is not None}
-    at = _place_of(event)
-    ended = {
-        id: msgspec.structs.replace(before[id], dropped=True, dropped_time=time)
-        for id, time in event.again.items()
-        if id in before and not before[id].dropped
-    }
-    lived = _captured(history, event, before)
-    yield _found(schema_batch(ended, lived, part.selection, _place(part, ended_before(event)), part.masks))
-    behind = Position(at.segment, at.offset - 1)
-    yield _created(history, event, changed, part, _place(part, behind))
+    yield _created(history, event, changed, part)
     told = _told_by_entry(history, event, part)
     # Of a table that does not capture any more no entry has a row.
     left = {id: held for id, held in changed.items() if not told or (held.dropped and not before.get(id, held).cdc)}
-    drops = {id: lived[id] if left[id].dropped else held for id, held in before.items() if id in left}
-    made = schema_batch(left, drops, part.selection, _place(part, at), part.masks)
-    begun = {id for id in left if _begins(history, id, event, before.get(id), part)}
-    made = _capturing_from_here(made, begun)
-    yield made if event.start is not None else _found(made)
+    if left:
+        known = {id: before[id] for id in left.keys() & before.keys()}
+        known |= {id: _captured(history, held, event) for id, held in known.items() if left[id].dropped}
+        made = schema_batch(left, known, part.selection, _place(part, _place_of(event)), part.masks)
+        made = _capturing_from_here(made, {id for id, held in known.items() if _begins(history, held, event, part)})
+        yield made if event.start is not None else _found(made)
+
+
+def _ended(
+    history: DefinitionHistory, event: DefinitionEvent, before: Mapping[str, TableDefinition], part: ReadPart
+) -> ChangeBatch:
+    """The DROPs that only the CREATE behind them shows."""
+    again = {id: time for id, time in event.again.items() if id in before and not before[id].dropped}
+    gone = {id: msgspec.structs.replace(before[id], dropped=True, dropped_time=time) for id, time in again.items()}
+    known = {id: _captured(history, before[id], event) for id in again}
+    return _found(schema_batch(gone, known, part.selection, _place(part, ended_before(event)), part.masks))
 
 
 def _place(part: ReadPart, at: Position) -> Place:
@@ -113,25 +121,17 @@ def _place(part: ReadPart, at: Position) -> Place:
 
 
 def _created(
-    history: DefinitionHistory,
-    event: DefinitionEvent,
-    changed: Mapping[str, TableDefinition],
-    part: ReadPart,
-    place: Place,
+    history: DefinitionHistory, event: DefinitionEvent, changed: Mapping[str, TableDefinition], part: ReadPart
 ) -> ChangeBatch:
     """The tables that an entry of the log creates, with the time of that (`write_ts`)."""
     if not part.several or event.source != LOG:
         return ChangeBatch.of(())
     times = {id: history.created_in(id, event) for id, held in changed.items() if not held.dropped}
     made = {id: changed[id] for id, time in times.items() if time is not None}
+    at = ended_before(event)
+    place = _place(part, Position(at.segment, at.offset + 1))
     batch = _found(schema_batch(made, {}, part.selection, place, part.masks))
     return ChangeBatch.of((*r[:_TIME], times[r[_ID].replace("-", "")], *r[_TIME + 1 :]) for r in batch.rows())
-
-
-def _before(history: DefinitionHistory, id: str, event: DefinitionEvent, part: ReadPart) -> TableDefinition | None:
-    if event in history.events:
-        return history.before(id, event)
-    return history.definition_at(id, part.start)
 
 
 def _told_by_entry(history: DefinitionHistory, event: DefinitionEvent, part: ReadPart) -> bool:
@@ -146,21 +146,17 @@ def _told_by_entry(history: DefinitionHistory, event: DefinitionEvent, part: Rea
     return any(span.segment == at.segment and span.start < at.offset <= span.end for span in part.spans)
 
 
-def _captured(
-    history: DefinitionHistory, event: DefinitionEvent, before: dict[str, TableDefinition]
-) -> dict[str, TableDefinition]:
-    """Those of before, as capturing where they ever did: then somebody may keep rows of them."""
-    earlier = history.between(Position(-1, 0), event.at)
-    ever = {id for each in earlier for id, held in each.changed.items() if held.cdc}
-    return {id: msgspec.structs.replace(held, cdc=True) if id in ever else held for id, held in before.items()}
+def _captured(history: DefinitionHistory, held: TableDefinition, event: DefinitionEvent) -> TableDefinition:
+    """A table, as capturing if it ever did: then somebody may keep rows of it."""
+    ever = any(each.cdc for at, each in history.versions_of(held.id) if at <= event.at)
+    return msgspec.structs.replace(held, cdc=held.cdc or ever)
 
 
-def _begins(
-    history: DefinitionHistory, id: str, event: DefinitionEvent, earlier: TableDefinition | None, part: ReadPart
-) -> bool:
+def _begins(history: DefinitionHistory, earlier: TableDefinition, event: DefinitionEvent, part: ReadPart) -> bool:
     """Whether rows of a table that was created again may have been written without capture: its CREATE was not read,
     and no response shows that it captured from then on."""
-    if earlier is None or not (earlier.dropped or id in event.again):
+    id = earlier.id
+    if not (earlier.dropped or id in event.again):
         return False
     if history.last_created(id, event.at) == event.at:
         return False

@@ -1,5 +1,6 @@
-"""The definition of what a server has while the log is behind: what is new counts, what the log shows dropped later does
-not yet. Values only."""
+"""The definition of what a server has while the log is behind: what is new counts, a DROP that the log shows later does
+not yet. Values only.
+"""
 
 from __future__ import annotations
 

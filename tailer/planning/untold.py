@@ -6,8 +6,8 @@ a second CREATE shows the DROP before it. Pure functions of a history of definit
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -15,7 +15,7 @@ from tailer.definitions.event import DefinitionEvent
 from tailer.definitions.evidence import created_capturing
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position, Span
-from tailer.rows.batch import COLUMNS, ChangeBatch, Row
+from tailer.rows.batch import COLUMNS, ChangeBatch
 from tailer.rows.place import Place
 from tailer.rows.schema_row import schema_batch
 from tailer.schema.masks import NO_MASKS, Masks
@@ -27,8 +27,6 @@ from tailer.state.journal_records import LOG, SERVER
 
 FOUND: Final = "found:"
 """So begins the `event_id` of a row that is of no entry."""
-
-_EVENT_ID, _TEXT, _ID, _TIME = (COLUMNS.index(name) for name in ("event_id", "columns", "table_id", "write_ts"))
 
 
 class ReadPart(NamedTuple):
@@ -131,7 +129,7 @@ def _created(
     at = ended_before(event)
     place = _place(part, Position(at.segment, at.offset + 1))
     batch = _found(schema_batch(made, {}, part.selection, place, part.masks))
-    return ChangeBatch.of((*r[:_TIME], times[r[_ID].replace("-", "")], *r[_TIME + 1 :]) for r in batch.rows())
+    return _with(batch, write_ts=[times[_digits(id)] for id in batch.column("table_id")])
 
 
 def _told_by_entry(history: DefinitionHistory, event: DefinitionEvent, part: ReadPart) -> bool:
@@ -168,15 +166,21 @@ def _begins(history: DefinitionHistory, earlier: TableDefinition, event: Definit
 
 
 def _capturing_from_here(batch: ChangeBatch, ids: Collection[str]) -> ChangeBatch:
-    def changed(row: Row) -> Row:
-        if row[_TEXT] is None or row[_ID].replace("-", "") not in ids:
-            return row
-        text = told_text(told_definition(row[_TEXT]), capture_begins=True)
-        return (*row[:_TEXT], text, *row[_TEXT + 1 :])
+    def text(id: str, told: str | None) -> str | None:
+        begins = told is not None and _digits(id) in ids
+        return told_text(told_definition(told), capture_begins=True) if told is not None and begins else told
 
-    return ChangeBatch.of(map(changed, batch.rows())) if ids else batch
+    return _with(batch, columns=list(map(text, batch.column("table_id"), batch.column("columns")))) if ids else batch
 
 
 def _found(batch: ChangeBatch) -> ChangeBatch:
-    rows: Iterable[Row] = batch.rows()
-    return ChangeBatch.of((*row[:_EVENT_ID], FOUND + row[_EVENT_ID], *row[_EVENT_ID + 1 :]) for row in rows)
+    return _with(batch, event_id=[FOUND + id for id in batch.column("event_id")])
+
+
+def _with(batch: ChangeBatch, **values: list[Any]) -> ChangeBatch:
+    """The batch with other values in some columns."""
+    return ChangeBatch(tuple(values.get(name, held) for name, held in zip(COLUMNS, batch.columns, strict=True)))
+
+
+def _digits(id: str) -> str:
+    return id.replace("-", "")

@@ -23,7 +23,7 @@ def pack_rows(batches: Sequence[ChangeBatch]) -> bytes:
     with pyarrow.ipc.new_stream(out, made[0].schema) as stream:
         for batch in made:
             stream.write_batch(batch)
-    return MARK + out.getvalue().to_pybytes()
+    return MARK + bytes(out.getvalue())
 
 
 def has_rows(value: bytes) -> bool:

@@ -18,8 +18,10 @@ from tailer.definitions.history import DefinitionHistory
 from tailer.definitions.placement import Rings
 from tailer.errors import ACCEPT, LossError, RefusedError
 from tailer.planning.spans import cut, section_span
+from tailer.planning.untold import ReadPart, untold
 from tailer.position import Position, Span
 from tailer.reading.task import ReadTask
+from tailer.rows.batch import ChangeBatch
 from tailer.schema.extras import NO_EXTRAS, Extras
 from tailer.schema.masks import NO_MASKS, Masks
 from tailer.schema.ring import Primaries
@@ -163,6 +165,20 @@ class BatchTasks:
             made.extend(self._task(file, piece, shape) for piece in cut(file, span, pieces))
         return made
 
+    def untold(
+        self, start: NodeOffset, end: NodeOffset, spans: Sequence[Span], begun: Position, *, several: bool
+    ) -> list[ChangeBatch]:
+        """The rows of definitions of the batch that no entry in these spans has. `begun`, `several`: see `ReadPart`."""
+        pinned, known = self._pin(self.counted(end)), self.counted(start)
+        options = pinned.shape.options
+        if not options.schema_changes or options.typed is not None:
+            return []
+        selection = Selection(options.tables, options.masks.tables)
+        part = ReadPart(
+            self._node, start.position, end.position, spans, begun, known, selection, options.masks, several
+        )
+        return untold(pinned.history, part)
+
     def options(self, end: NodeOffset) -> RowOptions:
         """The options that shape the rows of a batch that ends there."""
         return self._pin(self.counted(end)).options
@@ -297,13 +313,13 @@ class _Pinned:
         self._rings = Rings(node, consumer)
         self.history_begins = 0
         self._consumer = consumer
-        self._history = DefinitionHistory(consumer=consumer)
-        self._at_spans = DefinitionsAtSpans(self._history)
-        self._bound = BoundMasks(self._history)
+        self.history = DefinitionHistory(consumer=consumer)
+        self._at_spans = DefinitionsAtSpans(self.history)
+        self._bound = BoundMasks(self.history)
 
     def extend(self, records: Sequence[AnyRecord], count: int) -> None:
         self.count = count
-        self._history.extend(records)
+        self.history.extend(records)
         self._rings.extend(records)
         for record in records:
             if isinstance(record, SegmentEndRecord) and record.consumer in (None, self._consumer):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from hashlib import blake2b
@@ -17,6 +18,9 @@ from tailer.options.log_place import LogPlace
 from tailer.options.tail import TailOptions
 from tailer.options.to_spark import SourceOptions
 from tailer.planning.batch_tasks import FileTask
+from tailer.planning.untold import ReadPart, untold
+from tailer.position import Position, Span
+from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedTable
 from tailer.spark.carry import PIECE_BYTES_MAX, carried
 from tailer.spark.errors import told
@@ -25,6 +29,7 @@ from tailer.spark.form import check_form, typed_form
 from tailer.spark.named import check_tables
 from tailer.spark.planner import say
 from tailer.spark.present import present
+from tailer.spark.row_job import pack_rows
 from tailer.spark.stream import read_partition
 from tailer.tail.follow import steps
 from tailer.tail.node_log import node_log
@@ -68,6 +73,8 @@ class CdcTailReader(DataSourceReader):
 
 def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, source: SourceOptions) -> list[bytes]:
     jobs: list[bytes] = []
+    spans: list[Span] = []
+    begun: Position | None = None
     node = node_log(place, options)
     there = sum(log.size for log in node.source.look().logs.values())
     packer = JobPacker()
@@ -91,12 +98,25 @@ def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, s
                         continue
                     narrow = FileTask(met.narrowed(task), planned.file)
                     jobs.append(packer.pack(narrow, place, options, carried(task, parts, on_driver=source.on_driver)))
+                    spans.append(task.span)
+                begun = begun or tail.offset.position
                 tail.advance(step)
         except HeldBackError as held:
             say(f"warning: {held.sentence()}")
         for sentence in tail.last_notices():
             say(sentence)
+        if begun is not None and form is None and options.schema_changes:
+            jobs += _told(parts, begun, tail.offset.position, spans)
     return jobs
+
+
+def _told(parts: TailParts, begun: Position, end: Position, spans: Sequence[Span]) -> list[bytes]:
+    """The job of what the entries of the spans do not tell of definitions; none where they tell all."""
+    options, known = parts.options, sys.maxsize
+    selection = Selection(options.selection.tables, parts.masks.tables)
+    part = ReadPart(options.node, begun, end, spans, begun, known, selection, parts.masks, several=bool(options.peers))
+    rows = untold(parts.definitions.history, part)
+    return [pack_rows(rows)] if rows else []
 
 
 def _hold_name(start: str, *, stays: bool) -> str:

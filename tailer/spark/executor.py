@@ -44,6 +44,7 @@ from tailer.segments.segments import Segments, SourceSegments
 from tailer.segments.source import FolderSource, Source, open_segment
 from tailer.spark.carry import CarriedSegments, CarriedSpan, opened
 from tailer.spark.executor_log import say
+from tailer.spark.row_job import has_rows, read_rows
 from tailer.spark.spooled import is_piece, read_piece_job
 from tailer.spark.task_wait import TaskWait
 from tailer.typed_decode import decode_msgpack, msgpack_decoder
@@ -134,6 +135,8 @@ class JobPacker:
 
 def read_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
     """The rows of a partition, as record batches of the form that was pinned for it. Raises the documented errors."""
+    if has_rows(value):
+        return read_rows(value)
     return read_piece_job(value) if is_piece(value) else _read_log(decode_msgpack(value, Job))
 
 

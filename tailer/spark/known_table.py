@@ -17,6 +17,7 @@ from tailer.definitions.whole_folder import Learnt, learn
 from tailer.options.tail import of_node
 from tailer.options.to_spark import PROGRAM, SourceOptions, parse_options
 from tailer.planning.history_held import check_held, held_log
+from tailer.planning.untold import ended_before
 from tailer.position import Position
 from tailer.rebuild import Table
 from tailer.schema.model import TableDefinition
@@ -110,15 +111,22 @@ def _known(history: DefinitionHistory, name: str, node: str) -> Iterator[KnownBy
             table = Table.of(newest, told, native=history.is_native(id))
             if table.keys:
                 table = msgspec.structs.replace(table, renamed={node: tuple(_renamed_at(history, newest))})
-            drops = [
-                each.at for each in history.events for held in each.changed.values() if held.id == id and held.dropped
-            ]
+            drops = list(_drops(history, id))
             if drops and not newest.dropped:
                 # It was made again with its id.
                 ages = history.column_ages(id)
                 born = min((age for column, age in ages.items() if age > BASE_TS), default=None)
                 table = msgspec.structs.replace(table, ended={node: tuple(drops[-1])}, born=born)
             yield KnownByNode(Position(0, 0) if event is None else event.at, table, len(drops))
+
+
+def _drops(history: DefinitionHistory, id: str) -> Iterator[Position]:
+    """Where a log shows that a table was dropped, or created again: then it was dropped before."""
+    for event in history.events:
+        if id in event.again:
+            yield ended_before(event)
+        if any(held.id == id and held.dropped for held in event.changed.values()):
+            yield event.at
 
 
 def _renamed_at(history: DefinitionHistory, newest: TableDefinition) -> Position:

@@ -27,6 +27,7 @@ from tailer.segments.segment import SegmentFile
 from tailer.spark.backlog import GivenUp, NodeProgress, backlog, newest
 from tailer.spark.carry import PIECE_BYTES_MAX, CarriedSpan, carried
 from tailer.spark.node_standing import NodeStanding, Say
+from tailer.spark.row_job import pack_rows
 from tailer.state.consumers import Mark
 from tailer.state.offset import NodeOffset
 from tailer.tail.faults import NewDefinitionsError
@@ -152,6 +153,13 @@ class Node(NodeStanding):
         piece_bytes = PIECE_BYTES_MAX if self._on_driver or self._parts.older.any else None
         found = self._batches.tasks(start, end, pieces=pieces, piece_bytes=piece_bytes)
         return [FileTask(self._met.narrowed(task), file) for task, file in found]
+
+    def told(self, start: NodeOffset, end: NodeOffset, found: Sequence[FileTask]) -> list[bytes]:
+        """The job of what the entries of a batch's tasks do not tell of definitions; none where they tell all."""
+        begun = start if self._first is None else self._first
+        spans, several = [each.task.span for each in found], bool(self.options.peers)
+        rows = self._batches.untold(start, end, spans, begun.position, several=several)
+        return [pack_rows(rows)] if rows else []
 
     def carried(self, planned: FileTask, *, whole: bool = False) -> CarriedSpan | None:
         """See `carry.carried`; `whole`: also where executors could read the log themselves."""

@@ -197,7 +197,8 @@ class QueryNode:
 
         def work(node: Node) -> list[bytes]:
             found = node.tasks(start, end, pieces)
-            return [self._packed(node, task, node.carried(task), wait) for task in found]
+            jobs = [self._packed(node, task, node.carried(task), wait) for task in found]
+            return [*jobs, *node.told(start, end, found)]
 
         return work
 
@@ -273,7 +274,8 @@ class QueryNode:
         if isinstance(self.place, Path) or end is None or not node.is_small(target):
             return None
         tasks = node.tasks(target, end)
-        return Made(target, end, [self._packed(node, task, node.carried(task, whole=True)) for task in tasks])
+        jobs = [self._packed(node, task, node.carried(task, whole=True)) for task in tasks]
+        return Made(target, end, [*jobs, *node.told(target, end, tasks)])
 
     def _packed(self, node: Node, task: FileTask, carried: CarriedSpan | None, wait: float = 0.0) -> bytes:
         return self._packer.pack(task, node.place, node.options, carried, wait=wait)

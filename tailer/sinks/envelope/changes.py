@@ -104,8 +104,14 @@ class Changes(ABC):
         return definitions_of(self.column("table_id"), self._places(), self._tables, self._versions)
 
     def _places(self) -> tuple[pa.Array, pa.Array]:
-        """Where the rows stand, as definitions begin (see `sinks.in_force`)."""
-        return self.column("segment"), self.column("offset")
+        """Where the rows stand, as definitions begin (see `sinks.in_force`). What a server has was read by the newest
+        definition, wherever the log was then."""
+        segment, offset = self.column("segment"), self.column("offset")
+        logged = pc.not_equal(self.column("op"), "snapshot")
+        if pc.all(logged).as_py():
+            return segment, offset
+        nowhere = pa.scalar(None, segment.type)
+        return pc.if_else(logged, segment, nowhere), pc.if_else(logged, offset, nowhere)
 
     @property
     def ids(self) -> pa.Array:

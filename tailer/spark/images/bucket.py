@@ -19,6 +19,7 @@ from tailer.images.marks import Mark, united
 from tailer.images.merged_tables import SECOND
 from tailer.images.served import Answer, EventIds, ServedRange
 from tailer.images.served_changes import served_rows
+from tailer.planning.untold import is_found
 from tailer.rebuild import Table
 from tailer.rebuild.changes import SNAPSHOT, SNAPSHOT_RANGE, truncation
 from tailer.schema.told import capture_begins, told_definition
@@ -28,12 +29,14 @@ from tailer.spark.images.copies import Change, Told, told_once
 from tailer.spark.images.job import Job, Spot
 from tailer.spark.images.map_store import MapStore
 from tailer.spark.images.maps import Maps
+from tailer.spark.images.not_yet_dropped import not_yet_dropped
+from tailer.tail.created_again import newest_put
 from tailer.typed_decode import decode_msgpack
 from tailer.versions import Versioned, check_version
 
-VERSION: Final = 3
+VERSION: Final = 4
 """Of all that is kept in the state: which bucket a partition is in, too. 1 and 2 are older forms
-(`tailer.image_state.identity.VERSION`), which get this version with their next batch."""
+(`tailer.image_state.identity.VERSION`), 3 has no `dropped`; all get this version with their next batch."""
 
 _ABOUT: Final = b"bucket"
 _AT_ONCE: Final = 1000
@@ -45,7 +48,7 @@ _DASH: Final = "-"
 class _About(msgspec.Struct, frozen=True):
     """`started_us`: when the bucket was first asked for. `followed`: the nodes of all starts since. `shown`: those
     whose log has shown the table's CREATE. `defined`: whether the table's definition is known. `truncated`: by node
-    what a TRUNCATE left nothing before."""
+    what a TRUNCATE left nothing before. `dropped`: by node where its log shows the table's last DROP."""
 
     v: int
     started_us: int
@@ -53,6 +56,7 @@ class _About(msgspec.Struct, frozen=True):
     shown: frozenset[str] = frozenset()
     defined: bool = False
     truncated: dict[str, Spot] = {}
+    dropped: dict[str, Spot] = {}
 
 
 class Bucket:
@@ -66,7 +70,7 @@ class Bucket:
         self._now_us = now_us
         self._store = MapStore(self._id, maps)
         packed = self._store.meta(_ABOUT)
-        nodes = frozenset(job.nodes)
+        self._nodes = nodes = frozenset(job.nodes)
         self._about = _About(VERSION, now_us, nodes) if packed is None else _known(packed)
         settings = Settings(self._about.started_us, expirations=job.expirations, asks=False)
         self._merger = Merger(self._store, sorted(nodes), settings)
@@ -80,7 +84,7 @@ class Bucket:
 
     def take(self, changes: Iterable[Change]) -> list[Image]:
         """The images of a batch's rows; first those of what has expired by now."""
-        images = self._expire()
+        images = [*self._expire(), *self._known_whole()]
         logged, served = list[Change](), list[Change]()
         for change in changes:
             (served if change["op"] in SERVED else logged).append(change)
@@ -94,7 +98,7 @@ class Bucket:
                     images += self._altered(row)
             else:
                 self._be_defined(told.rows[0])
-                images += self._logged(told)
+                images += [*self._begun_again(told), *self._logged(told)]
         images += self._confirmed()
         found = self._read(served)
         if self._aging is not None:
@@ -118,6 +122,11 @@ class Bucket:
         return self._merger.late_facts
 
     def _altered(self, row: Change) -> list[Image]:
+        if is_found(row["event_id"]):
+            row = {**row, "event_id": None}
+        elif row["columns"] is None:
+            place = max(self._about.dropped.get(row["node"], (0, 0)), (row["segment"], row["offset"]))
+            self._keep(dropped={**self._about.dropped, row["node"]: place})
         images = self._defined(row)
         if self._aging is not None:
             self._aging.altered()
@@ -147,6 +156,31 @@ class Bucket:
                     return images + self._merger.entry(told.rows, self._now_us, told.copies)
             raise
 
+    def _begun_again(self, told: Told) -> list[Image]:
+        """What begins before rows of a dropped table that prove that it was created again; see `proves_creation`."""
+        known, first = self._merger.table(self._id), told.rows[0]
+        if known is None or not known.facts.dropped:
+            return []
+        if newest_put((row["op"], row["write_ts"]) for row in told.rows) <= (known.facts.ended_at or 0):
+            return []
+        for node, (segment, _) in ((first["node"], (first["segment"], 0)), *told.copies):
+            ended = self._about.dropped.get(node)
+            if ended is not None and segment > ended[0] + 1:
+                table, created = known.facts.table, self._is_created()
+                return self._merger.define(
+                    table, created=created, cdc=True, now_us=self._now_us, node=node, begins=True
+                )
+        return []
+
+    def _known_whole(self) -> list[Image]:
+        """What becomes complete because the last node whose log had not shown the CREATE left."""
+        known = self._merger.table(self._id) if self._about.defined and self._is_created() else None
+        facts = None if known is None else known.facts
+        if facts is None or facts.whole or facts.dropped or not (facts.cdc and facts.usual):
+            return []
+        was_missed = facts.epoch > facts.begun or (facts.ended_at is not None and not facts.reached >= self._nodes)
+        return [] if was_missed else self._define(facts.table)
+
     def _expire(self) -> list[Image]:
         images: list[Image] = []
         while self._merger.due(self._now_us):
@@ -162,6 +196,9 @@ class Bucket:
         for row in definitions:
             node, log = row["node"], self._job.nodes.get(row["node"])
             if node in self._about.shown or log is None or capture_begins(row["columns"]):
+                continue
+            if is_found(row["event_id"]):
+                # What somebody else says of the table is no CREATE that its log shows.
                 continue
             if not log.creates(self._id, (row["segment"], row["offset"])):
                 continue
@@ -206,7 +243,7 @@ class Bucket:
 
     def _is_created(self) -> bool:
         """Whether the logs of all nodes have shown the table's CREATE."""
-        return self._about.shown >= frozenset(self._job.nodes)
+        return self._about.shown >= self._nodes
 
     def _note_truncate(self, change: Change) -> None:
         found = truncation(change)
@@ -230,7 +267,7 @@ class Bucket:
         if any(before > told.places.get(node, before) for node, before in self._about.truncated.items()):
             # What is there now was written behind the TRUNCATE, and the log tells all of that.
             return []
-        images = self._define(self._table_of(change))
+        images = self._define(self._read_by(told, change))
         known = self._merger.table(self._id)
         assert known is not None, "it was just defined"
         if known.facts.dropped:
@@ -244,6 +281,16 @@ class Bucket:
         complete = told.complete and not lost and frozenset(told.nodes) == frozenset(self._job.nodes)
         ids = EventIds(f"{change['event_id']}/{self._number}.")
         return images + self._merger.served(self._id, found, Answer(told.until, complete, marks, ids), self._now_us)
+
+    def _read_by(self, told: ReadRange, change: Change) -> Table:
+        """The definition of a range, as far as the log is behind it: of some node whose log had been looked at then."""
+        table, known = self._table_of(change), self._merger.table(self._id)
+        if known is not None:
+            return not_yet_dropped(table, known.facts.table)
+        places = sorted(told.places.items())
+        found = (self._job.table_at(self._id, node, place) for node, place in places)
+        earlier = next(filter(None, found), None)
+        return table if earlier is None else not_yet_dropped(table, earlier)
 
     def _keep(self, **changed: Any) -> None:
         self._about = msgspec.structs.replace(self._about, **changed)

@@ -47,6 +47,16 @@ def test_the_first_definition_counts_for_earlier_rows() -> None:
     assert after("debezium", (1, 0, '{"w":7}'), with_schema=True) == [7]
 
 
+def test_what_a_server_has_is_written_by_the_newest_definition() -> None:
+    """Its place says how far the log was read then: the server may be ahead of it."""
+    envelope = Envelope(EnvelopeOptions("debezium", with_schema=True), lambda id: TEXTS, versions=lambda id: VERSIONS)
+    made = row(op="snapshot", segment=7, offset=50, columns=PUT)
+    (message,) = envelope.messages(batch(made).to_arrow(), 0)
+    told = json.loads(message.value or b"")
+    after = next(each for each in told["schema"]["fields"] if each["field"] == "after")
+    assert [each["type"] for each in after["fields"] if each["field"] == "w"] == ["array"]
+
+
 def test_a_row_without_a_place_has_the_newest_definition() -> None:
     envelope = Envelope(EnvelopeOptions("debezium"), lambda id: TEXTS, versions=lambda id: VERSIONS)
     (message,) = envelope.messages(batch(row(segment=None, offset=None, columns=PUT)).to_arrow(), 0)

@@ -120,8 +120,8 @@ def test_what_a_later_version_keeps_is_refused() -> None:
     told = Buckets([TABLE], "a")
     told.batch([*created("a"), at("a", 10, insert(5, v=1))], NOW)
     for maps in told.maps.values():
-        maps.about.put(b"bucket", msgspec.msgpack.encode({"v": 4, "started_us": "in another form"}))
-    with pytest.raises(RefusedError, match=r"the version of the state of images .*expected 3 or lower, found 4"):
+        maps.about.put(b"bucket", msgspec.msgpack.encode({"v": 5, "started_us": "in another form"}))
+    with pytest.raises(RefusedError, match=r"the version of the state of images .*expected 4 or lower, found 5"):
         told.batch([at("a", 20, insert(6, v=2))], NOW)
 
 

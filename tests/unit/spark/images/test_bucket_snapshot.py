@@ -6,12 +6,14 @@ import itertools
 from typing import Any
 
 import msgspec
+import pytest
 
 from tailer.images import Image
 from tailer.rebuild import Table
 from tailer.schema.model import Column
+from tailer.schema.told import told_text
 from tailer.snapshot.served_range import ReadRange, range_text
-from tailer.spark.images.job import Node
+from tailer.spark.images.job import Earlier, Job, Node, raw
 from tests.helpers.bucketed import Buckets
 from tests.unit.images.told import SECOND, SHOWN_ID, change, definition, delete, insert, truncate, update
 
@@ -125,6 +127,35 @@ def test_a_column_that_the_log_has_not_shown_yet_comes_with_the_rows() -> None:
     told.batch([logged(update(UNTIL + 5, w=1))], NOW)
     images = told.batch([served(8, z=1), whole(table=altered)], NOW)
     assert images[-1].after == '{"k":1,"x":1,"v":null,"w":1,"z":1}'
+
+
+def without_w(**more: Any) -> Table:
+    """The table behind ALTER TABLE … DROP w."""
+    columns = [msgspec.structs.replace(each, **more) if each.name == "w" else each for each in TABLE.definition.columns]
+    return Table.of(msgspec.structs.replace(TABLE.definition, columns=tuple(columns)))
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["dropped", "dropped and added again"])
+@pytest.mark.parametrize("known", [False, True], ids=["met first", "known"])
+def test_a_column_that_the_log_shows_dropped_later_stays_until_then(known: bool, again: bool) -> None:
+    """Rows of before the DROP may come behind what a server has read since, where the log lags."""
+    altered = without_w(dropped=not again, dropped_time=UNTIL - 5, added_time=UNTIL - 4 if again else None)
+    job = Job({"a": Node({TABLE.definition.id: None})}, {TABLE.definition.id: raw(altered)}, earlier={
+        TABLE.definition.id: [Earlier("a", (0, 0), raw(TABLE)), Earlier("a", (2, 0), raw(altered))]
+    })  # fmt: skip
+    told = Buckets([], "a", buckets=1)
+    told.job = job
+    if known:
+        told.batch([logged(insert(5, 9, v=1, w=1))], NOW)
+    told.batch([whole(low=0, high=9, table=altered)], NOW)
+    images = told.batch([logged(insert(UNTIL - 9, v=1, w=1))], NOW)
+    assert [image.after for image in images] == ['{"k":1,"x":1,"v":1,"w":1}']
+    text = told_text(altered.definition, capture_begins=False)
+    row = {**whole(table=altered), "op": "schema", "columns": text, "range": None, "event_id": "a:2:1:1000000"}
+    images = told.batch([{**row, "segment": 2, "offset": 1}], NOW)
+    assert [image.after for image in images if image.op == "update" and '"x":1,' in str(image.after)] == [
+        '{"k":1,"x":1,"v":1}'
+    ]
 
 
 def test_ranges_side_by_side_are_one_floor() -> None:

@@ -25,6 +25,7 @@ from tailer.definitions.evidence import (
     types_and_names_in,
     written,
 )
+from tailer.definitions.versions import OutOfOrder
 from tailer.position import Position
 from tailer.schema.compare import created_again
 from tailer.schema.follow import SchemaState
@@ -39,6 +40,7 @@ from tailer.state.journal_records import (
     NODE,
     SERVER,
     AnyRecord,
+    AppearedRecord,
     DefinitionRecord,
     RetractRecord,
     SchemaRecord,
@@ -61,7 +63,7 @@ class DefinitionHistory:
         self._consumer = consumer
         self._records: list[SchemaRecord | DefinitionRecord] = []
         self._retracted: set[int] = set()
-        self._late: dict[int, list[SchemaRecord]] = {}
+        self._out_of_order = OutOfOrder()
         self._state = SchemaState()
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
@@ -70,8 +72,7 @@ class DefinitionHistory:
         self._native: dict[str, list[DefinitionRecord]] = {}
         self._reported: list[tuple[SchemaRecord, dict[Key, SchemaDelta]]] = []
         self._evidenced: tuple[tuple[int, int], Evidence] | None = None
-        self._generation = 0
-        self._cached = 0
+        self._generation = self._cached = 0
         self._valid: dict[str, TableDefinition] = {}
         self.extend(records)
 
@@ -107,18 +108,7 @@ class DefinitionHistory:
         that tell of a change of definitions have the new one."""
         if id in self._native:
             return [(record.at, record.definition) for record in self._native[id]]
-        events = [self._events[number] for number in self._of_key.get(id, ())]
-        made = [(event.start or event.at, event.changed[id]) for event in events]
-        changed = {event.n: event.changed[id] for event in events if event.n}
-        for segment, records in self._late.items():
-            # What was met behind the planner counts in its own segment from where it stood.
-            own = [(record.found or record.at, changed[record.n]) for record in records if record.n in changed]
-            if own:
-                end = Position(segment + 1, 0)
-                inside = [version for version in made if version[0] < end]
-                after = [(end, inside[-1][1])] if inside else []
-                made = [*sorted([*inside, *own], key=lambda version: version[0]), *after, *made[len(inside) :]]
-        return made
+        return self._out_of_order.versions([self._events[number] for number in self._of_key.get(id, ())], id)
 
     def newest_at(self, at: Position) -> Mapping[str, TableDefinition]:
         """The definition that every table had last at a position, by table id."""
@@ -139,6 +129,11 @@ class DefinitionHistory:
         return id in self._native
 
     @property
+    def has_native(self) -> bool:
+        """Whether this is a native log's. Each of its segments defines the tables that it has rows of."""
+        return bool(self._native)
+
+    @property
     def events(self) -> Sequence[DefinitionEvent]:
         """All changes, in order."""
         return tuple(self._events)
@@ -154,10 +149,12 @@ class DefinitionHistory:
                 late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
                 self._records.append(record)
                 late = late or self._takes_back(record)
-                if isinstance(record, SchemaRecord) and record.found is not None:
-                    self._late.setdefault(record.found.segment, []).append(record)
+                if isinstance(record, SchemaRecord):
+                    self._out_of_order.note(record)
                 if not late:
                     self._apply(record)
+            elif isinstance(record, AppearedRecord) and affects(record, self._consumer):
+                self._out_of_order.note(record)
         if late:
             self._records.sort(key=_order)
             self._reset()
@@ -298,10 +295,13 @@ class DefinitionHistory:
         """The log's own schema records, in order."""
         return [r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG]
 
+    def stands_behind(self, segment: int) -> Position | None:
+        """See `OutOfOrder`."""
+        return self._out_of_order.stands_behind(segment)
+
     def late(self, segment: int) -> list[tuple[Position, tuple[SchemaDelta, ...]]]:
-        """Changes that were met in a segment when the planner was past them: where they stood, in order."""
-        held = [record for record in self._late.get(segment, ()) if record.n not in self._retracted]
-        return sorted(((record.found or record.at, record.deltas) for record in held), key=lambda item: item[0])
+        """See `OutOfOrder`."""
+        return self._out_of_order.late(segment, self._retracted)
 
     def records(self, start: Position, end: Position) -> list[SchemaRecord]:
         """The schema records valid from after `start` and up to `end`, in order."""

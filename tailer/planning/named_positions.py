@@ -14,6 +14,7 @@ from tailer.framing.section import NoSection
 from tailer.limits import OFFSET_MAX
 from tailer.options.amounts import lacks_zone, moment_of
 from tailer.options.kinds import without_zone
+from tailer.planning.appeared import began_at
 from tailer.planning.plan import ReachSegment
 from tailer.position import Position, Span
 from tailer.segments.segments import Segments
@@ -96,15 +97,16 @@ def named_position(
     if text == "earliest":
         return NamedPosition(NodeOffset(), memory, whole=True)
     if text == "latest":
-        return NamedPosition(_latest(view, reach), memory)
+        latest = _latest(view, reach)
+        return NamedPosition(latest, began_at(view, latest.s, memory))
     if is_json(text):
-        return _named(offset_of_json(text, node), memory, unread)
+        return _named(view, offset_of_json(text, node), memory, unread)
     if written is not None and (since := moment_of(text)) is not None:
         _check_past(text, since, now)
         first = _since(since, view, written, times)
         offset = _latest(view, reach) if first is None else NodeOffset(0, first.segment, first.offset, False)
         whole = first is not None and first.segment == oldest and not first.offset
-        return replace(_named(offset, memory, unread), whole=whole, how=_how(text, offset, first))
+        return replace(_named(view, offset, memory, unread), whole=whole, how=_how(text, offset, first))
     position = Position.parse(text)
     if position is None and written is not None and lacks_zone(text):
         raise without_zone(text)
@@ -114,7 +116,7 @@ def named_position(
             expected=f"segment:offset, earliest, latest{', a time' if written else ''}, or a node's JSON of an offset",
             found=repr(text),
         )
-    return _named(_at(position, view), memory, unread)
+    return _named(view, _at(position, view), memory, unread)
 
 
 def oldest_log(view: View) -> int:
@@ -189,11 +191,11 @@ def _check_past(text: str, seconds: float, now: float | None) -> None:
         )
 
 
-def _named(offset: NodeOffset, memory: Memory, unread: Unread) -> NamedPosition:
+def _named(view: View, offset: NodeOffset, memory: Memory, unread: Unread) -> NamedPosition:
     if offset.s == 0:
         return NamedPosition(offset, memory)
     seen = unread(offset.s, [segment for segment, _ in offset.p])
-    return NamedPosition(offset, msgspec.structs.replace(memory, seen=seen))
+    return NamedPosition(offset, began_at(view, offset.s, msgspec.structs.replace(memory, seen=seen)))
 
 
 def _latest(view: View, reach: ReachSegment) -> NodeOffset:

@@ -17,10 +17,20 @@ from typing import Final
 import msgspec
 
 from tailer.errors import CdcError
+from tailer.planning.appeared import (
+    NONE_APPEARED,
+    AppearedSegments,
+    Judged,
+    begun,
+    judge,
+    unexplained_error,
+    waits_behind,
+)
 from tailer.planning.loss import losses, lost
 from tailer.position import Position, Span
 from tailer.segments.view import View, ids_above, ids_of
 from tailer.state.ids import Ids
+from tailer.state.journal_records import AppearedRecord
 from tailer.state.offset import Memory, NodeOffset
 
 
@@ -73,7 +83,7 @@ class Plan:
     `passed`: segments without sidecar that the position moved beyond. `error` is raised once everything before it was
     delivered. `held`: (unfinished segment, higher segment whose promised rows wait behind it). `absent`: see
     `absent.py`. `edges`: by segment; one without sidecar that was passed over has none, the next one's stands behind
-    it.
+    it. `appeared`, `undecided`, `unexplained`: see `appeared.Judged`.
     """
 
     offset: NodeOffset
@@ -86,6 +96,9 @@ class Plan:
     waiting: bool = False
     absent: bool = False
     edges: dict[int, Edge] = field(default_factory=dict)
+    appeared: tuple[AppearedRecord, ...] = ()
+    undecided: tuple[int, ...] = ()
+    unexplained: tuple[int, ...] = ()
 
 
 def plan(
@@ -99,14 +112,18 @@ def plan(
     dropped: int | None = None,
     forgotten: int = 0,
     segments: int = SEGMENTS_MAX,
+    appeared: AppearedSegments = NONE_APPEARED,
+    settled: bool = False,
 ) -> Plan:
     """The next plan from `offset` on, of about `budget` logical bytes and so many `segments` at most.
 
     `wide`: segments without sidecar hold wanted rows too (`--table` with tables without cdc). `dropped`: the folder is
     a native log's, which says up to which segment its limit took some away (0: none): gaps in ids mean nothing.
-    `forgotten`: of lower ids that nobody has read it is not known any more whether they were there.
+    `forgotten`: of lower ids that nobody has read it is not known any more whether they were there. `appeared`: what
+    the state knows of segments that appeared below others; `settled`: no later look will show more.
     """
-    work = _Planner(view, offset, memory, reach, budget, wide, dropped, segments)
+    judged = judge(view, offset, begun(view, offset, memory, appeared), appeared, settled=settled)
+    work = _Planner(view, offset, judged, reach, budget, wide, dropped, segments, appeared)
     work.late_segments()
     work.check_appeared(forgotten)
     work.main_line()
@@ -120,15 +137,18 @@ class _Planner:
         self,
         view: View,
         offset: NodeOffset,
-        memory: Memory,
+        judged: Judged,
         reach: ReachSegment,
         budget: int,
         wide: bool,
         dropped: int | None,
         segments: int,
+        appeared: AppearedSegments,
     ) -> None:
+        memory = judged.memory
         self._view = view
         self._memory = memory
+        self._appeared = appeared
         self._reach = reach
         self._budget = budget
         self._wide = wide
@@ -138,8 +158,11 @@ class _Planner:
         self._given = offset
         self._passed_list: dict[int, int] = {}
         self._unread = dict(offset.p)
-        self._out = Plan(offset, memory)
+        self._out = Plan(
+            offset, memory, appeared=judged.seen, undecided=judged.undecided, unexplained=judged.unexplained
+        )
         self._holes = memory.holes
+        self._behind: int | None = None
         self._ids = ids_of(view)
         self._gone = [segment for segment in memory.seen.from_id(memory.lost_below) if segment not in view]
 
@@ -162,18 +185,28 @@ class _Planner:
         for segment in self._in_holes():
             # A link made when space came free. Its rows come with a later offset: the end of this one must name it as
             # read up to 0, or nobody who plans this batch again could tell that it was not there yet.
-            if self._view[segment].log:
-                self._passed_list.setdefault(segment, 0)
-                self._holes = self._holes.without([(segment, segment)])
+            if not self._view[segment].log:
+                continue
+            if waits_behind(segment, self._given, self._view, self._appeared):
+                continue
+            self._passed_list.setdefault(segment, 0)
+            self._holes = self._holes.without([(segment, segment)])
+            # What has turned up since is behind it, as the server wrote it.
+            if segment in self._appeared:
+                self._behind = self._given.s
+        waiting = [self._appeared[each].behind for each in self._appeared if each in self._holes and each in self._view]
+        if self._behind is None:
+            self._behind = min(waiting, default=None)
 
     def check_appeared(self, forgotten: int) -> None:
         """A segment that turns up below what is remembered was read, cleaned, or is new: nobody can tell."""
-        for segment in self._ids[: bisect_left(self._ids, forgotten)]:
+        if self._out.unexplained:
+            self._out.error = self._out.error or unexplained_error(self._out.unexplained)
+        first = bisect_left(self._ids, self._memory.begun)
+        for segment in self._ids[first : bisect_left(self._ids, forgotten)]:
             seen = self._view[segment]
             known = not seen.log or seen.cleaned or segment < self._memory.lost_below
-            # What is below the start belongs to a history that nobody promised.
-            history = self._memory.start and segment < min(self._memory.start, self._given.s)
-            if known or history or segment in self._memory.holes or segment in self._passed_list:
+            if known or segment in self._memory.holes or segment in self._passed_list:
                 continue
             what = f"segment {segment} has turned up, and of those below {forgotten} nothing is remembered any more"
             self._out.error = self._out.error or lost(Position(segment, 0), what)
@@ -269,6 +302,8 @@ class _Planner:
             return False
         passed: list[int] = []
         for segment in self._ahead():
+            if self._behind is not None and segment > self._behind:
+                return False
             seen = self._view.get(segment)
             # A sidecar without log from before the start, or of a loss that was accepted, says nothing new.
             if seen is not None and not seen.log and segment < max(self._memory.start, self._memory.lost_below):
@@ -294,9 +329,10 @@ class _Planner:
         return False
 
     def _ahead(self) -> Iterator[int]:
-        """Ids above the position: those that are there, and those whose sidecar was seen before."""
-        gone = self._gone[bisect_right(self._gone, self._segment) :]
-        return merge(ids_above(self._view, self._segment), gone)
+        """Ids above the position: those that are there, and those whose sidecar was seen before. None below where the
+        consumer began."""
+        at = max(self._segment, self._memory.begun - 1)
+        return merge(ids_above(self._view, at), self._gone[bisect_right(self._gone, at) :])
 
     def _pass_over(self, passed: list[int], target: int) -> None:
         for segment in passed:

@@ -34,6 +34,10 @@ class Sighting:
     finished: str | None = None
     orphan_since: float | None = None
 
+    def orphan(self, now: float) -> float:
+        """For how many seconds its log was missing beside its sidecar."""
+        return 0.0 if self.orphan_since is None else now - self.orphan_since
+
     def take_sidecar(self, sidecar: SidecarFile, log: LogFile | None) -> None:
         """What a sidecar says; nothing where it was empty or cut."""
         self.sidecar = True

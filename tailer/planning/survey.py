@@ -385,16 +385,16 @@ class Survey:
         unseen = log is None and not self._frozen
         if unseen and held is not None and sighting.finished is None and (cleaned or held.status().links == 0):
             sighting.finished = "deleted"
-        since = sighting.orphan_since
         alone = sighting.finished == "unlinked" and log is not None and self._clock() - log.changed >= LONE_SECONDS
         return SegmentView(
             segment=segment,
             log=log is not None or held is not None,
             sidecar=sighting.sidecar,
             end=sighting.end,
-            orphan=held is None and since is not None and self._clock() - since >= ORPHAN_SECONDS,
+            orphan=held is None and sighting.orphan(self._clock()) >= ORPHAN_SECONDS,
             finished=sighting.finished,
             closed=None if closed is None else closed.end,
             lone=alone and not sighting.sidecar,
             cleaned=cleaned,
+            published=sighting.published,
         )

@@ -67,7 +67,7 @@ def put_together(
 def amount(records: Sequence[AnyRecord]) -> int:
     """How much there is to forget: records, and ranges of ids in them."""
     told = (record for record in records if isinstance(record, MemoryRecord))
-    return len(records) + sum(Segments(r.seen, r.bare, r.holes).size for r in told)
+    return len(records) + sum(Segments(r.seen, r.bare, r.holes, r.explained).size for r in told)
 
 
 def _together(group: Sequence[MemoryRecord], state: NodeState, forgotten: int) -> list[MemoryRecord]:
@@ -76,6 +76,6 @@ def _together(group: Sequence[MemoryRecord], state: NodeState, forgotten: int) -
     if not old:
         return list(group)
     told = told_by(old, upto).behind(state.offset.s, late_of(state))
-    told = told._replace(holes=told.holes.from_id(forgotten))
+    told = told._replace(holes=told.holes.from_id(forgotten), explained=told.explained.from_id(forgotten))
     whole = told.record(old[0].consumer, old[0].node, old[-1].n)
     return [whole, *(record for record in group if record.n > upto)]

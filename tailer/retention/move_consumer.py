@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,17 +18,19 @@ from tailer.errors import RefusedError, UsageError
 from tailer.on_disk import sync_folder
 from tailer.options.names import check_name
 from tailer.position import Position
+from tailer.retention.needed import Holder
 from tailer.segments.source import FolderSource
+from tailer.segments.view import View
 from tailer.snapshot.spool import remove_spool, spool_folder
 from tailer.state.cleaned import Cleaned, read_cleaned, write_cleaned
 from tailer.state.consumer import Consumer
-from tailer.state.consumers import NodeState, consumer_names, consumer_path, read_consumer, take_consumer
+from tailer.state.consumers import Mark, NodeState, consumer_names, consumer_path, read_consumer, take_consumer
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal import Journal
 from tailer.state.journal_records import GenerationRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import state_folder
-from tailer.state.offset import NodeOffset
+from tailer.state.offset import Memory, NodeOffset
 from tailer.state.waiting import write_waiting
 from tailer.system_errors import told
 
@@ -115,6 +117,67 @@ def seek_consumer(
                 after = msgspec.structs.replace(after, generation=before.generation + 1)
             consumer.save(chosen, after, moved=clock(), program=program)
     return Moved(chosen, before.offset.position, after.offset.position)
+
+
+def settle_appeared(
+    folder: Path,
+    name: str,
+    segments: Sequence[int],
+    *,
+    deliver: bool,
+    node: str | None = None,
+    state: Path | None = None,
+    program: str = "cdc-tail consumers",
+    clock: Callable[[], float] = time.time,
+) -> str:
+    """Say of segments that appeared below where a consumer began that it reads them (`deliver`), or that they are old.
+
+    The node. UsageError for an unknown consumer or node, and for a segment that needs no word.
+    """
+    from tailer.planning.appeared import accepted, begun, taken_over, to_deliver
+    from tailer.planning.survey import Survey
+
+    where = state_folder(folder, state)
+    _check_known(where, name)
+    settle = to_deliver if deliver else accepted
+    with contextlib.closing(Consumer(where, name)) as consumer, state_lock(where):
+        chosen = _node(consumer, node)
+        held = consumer.content.nodes[chosen]
+        cleaned = Cleaned(state_folder(folder))
+        with contextlib.closing(Survey(FolderSource(folder), cleaned=cleaned.refresh, clock=clock)) as survey:
+            view = survey.look(held.offset)
+        for segment in segments:
+            _check_appeared(folder, view, held, segment)
+
+        if deliver:
+            consumer.journal.append(taken_over(view, segments, consumer.journal.read(), name))
+
+        def settled(mark: NodeState | Mark) -> Memory:
+            return settle(begun(view, mark.offset, mark.memory), segments)
+
+        ahead = tuple(msgspec.structs.replace(mark, memory=settled(mark)) for mark in held.ahead)
+        after = msgspec.structs.replace(held, memory=settled(held), ahead=ahead)
+        consumer.save(chosen, after, moved=clock(), program=program)
+    return chosen
+
+
+def _check_appeared(folder: Path, view: View, held: NodeState, segment: int) -> None:
+    """UsageError for a segment that is not there, or of which the consumer's record says what it is."""
+    seen = view.get(segment)
+    if seen is None or not seen.log:
+        found = "it is not in the folder"
+    elif Holder("", held.offset, held.memory, Position(*held.restart)).unexplained(segment):
+        return
+    elif segment >= held.offset.s:
+        found = f"it is ahead: the consumer stands at {held.offset.position}"
+    else:
+        found = "the consumer's record has it: it was there when the consumer began, or was read or accepted since"
+    raise UsageError(
+        f"segment {segment} needs no word",
+        file=str(folder),
+        expected="a segment that has appeared below where the consumer began",
+        found=found,
+    )
 
 
 def _pass_on(state: Path, name: str) -> None:

@@ -22,6 +22,9 @@ BARE_SECONDS: Final = 600.0
 """The same for one without sidecar: its server has let go of it, and would have deleted it by then."""
 
 
+_SHOWN: Final = 5
+"""Segments that a notice names."""
+
 BATCH_READ: Final = "(batch read)"
 """How it is named among consumers, of which none can be called that."""
 
@@ -71,7 +74,8 @@ class Need(StrEnum):
 class Holder:
     """One node's part of a consumer, as far as it holds segments back.
 
-    `forgotten`: of segments below it nobody knows any more whether they were read (`CleanedFile`).
+    `forgotten`: of segments below it nobody knows any more whether they were read (`CleanedFile`). `reads_once`: a
+    batch read, to which nothing below where it began is of interest.
     """
 
     consumer: str
@@ -79,6 +83,7 @@ class Holder:
     memory: Memory
     restart: Position
     forgotten: int = 0
+    reads_once: bool = False
 
     def need(self, held: HeldSegment) -> Need | None:
         """Why this consumer needs a segment; None if it does not."""
@@ -93,10 +98,21 @@ class Holder:
             return None if held.finished and not held.sidecar else Need.LATE
         return Need.LATE if self._unknown(segment) else None
 
+    def unexplained(self, segment: int) -> bool:
+        """It has appeared below where the consumer began, and its record does not say that it was there before."""
+        memory, late = self.memory, (at for at, _ in self.offset.p)
+        listed = segment in memory.explained or segment in memory.holes or segment in late
+        return memory.lost_below <= segment < self._begun and not (listed or self.reads_once)
+
     def _unknown(self, segment: int) -> bool:
         """It has turned up, and the consumer is still to be told (`planning/plan.py`)."""
-        begun = min(self.memory.start, self.offset.s)
-        return max(begun, self.memory.lost_below) <= segment < self.forgotten
+        known_from = max(self._begun, self.memory.lost_below)
+        return known_from <= segment < self.forgotten or self.unexplained(segment)
+
+    @property
+    def _begun(self) -> int:
+        """Where the consumer began; one that did not run since an earlier version never said so."""
+        return self.memory.begun or min(self.memory.start, self.offset.s)
 
     def past(self, segment: int) -> bool:
         """It stands behind a segment, or has recorded that it is lost."""
@@ -122,7 +138,14 @@ def holders(consumers: Iterable[ConsumerFile], forgotten: int = 0) -> list[Holde
 def batch_reads(holds: Iterable[HoldFile]) -> list[Holder]:
     """What batch reads hold back while they run."""
     return [
-        Holder(BATCH_READ, NodeOffset(0, held.segment, 0, False), Memory(), Position(held.segment, 0)) for held in holds
+        Holder(
+            BATCH_READ,
+            NodeOffset(0, held.segment, 0, False),
+            Memory(),
+            Position(held.segment, 0),
+            reads_once=True,
+        )
+        for held in holds
     ]
 
 
@@ -206,7 +229,29 @@ def decide(
     going = {held.segment for held in made.logs}
     made.kept = [held for held in kept if held.segment not in going]
     made.waiting = {held.segment: readers for held in made.kept if (readers := _unread_by(held, held_by))}
+    made.notices += _unexplained(made.kept, held_by)
     return made
+
+
+def _unexplained(kept: Sequence[HeldSegment], held_by: Sequence[Holder]) -> list[str]:
+    """What is said of segments that stay because no consumer's record says what they are."""
+    found: dict[str, list[int]] = {}
+    for held in kept:
+        for each in held_by:
+            if each.unexplained(held.segment):
+                found.setdefault(each.consumer, []).append(held.segment)
+    return [
+        f"{_names(segments)} kept: {'it has' if len(segments) == 1 else 'they have'} appeared below where consumer "
+        f"{consumer} began, which has neither read nor accepted {'it' if len(segments) == 1 else 'them'}. Its next run "
+        "says what helps"
+        for consumer, segments in sorted(found.items())
+    ]
+
+
+def _names(segments: Sequence[int]) -> str:
+    shown = ", ".join(map(str, segments[:_SHOWN]))
+    more = f" and {len(segments) - _SHOWN} more" if len(segments) > _SHOWN else ""
+    return f"segment {shown} is" if len(segments) == 1 else f"segments {shown}{more} are"
 
 
 def _may_go(held: HeldSegment, floor: int | None, now: float, ages: Ages) -> bool:

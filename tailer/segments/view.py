@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +14,7 @@ class SegmentView:
     `log`: its bytes can be read. `sidecar`: there is one now, or was one. `orphan`: a sidecar without log at two looks.
     `finished`: why it cannot grow any more, None while it can. `closed`: the log end on record, None before.
     `lone`: without sidecar, given up by the server and old: nothing will come of it. `cleaned`: `clean` took it away.
+    `published`: the highest end published in an orderly way, also beside COMPLETED.
     """
 
     segment: int
@@ -25,6 +26,7 @@ class SegmentView:
     closed: int | None = None
     lone: bool = False
     cleaned: bool = False
+    published: int = field(default=0, compare=False)
 
     @property
     def promised(self) -> bool:

@@ -25,7 +25,7 @@ from tailer.state.versions import read_versioned
 from tailer.system_errors import told
 from tailer.typed_decode import decode_json
 
-VERSION: Final = 2
+VERSION: Final = 3
 LOCK_SECONDS: Final = 0.2
 """Somebody who only asks whether a consumer runs holds its lock for an instant."""
 

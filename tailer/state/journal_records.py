@@ -247,9 +247,25 @@ class MemoryRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="m
     seen: Ids = NO_IDS
     bare: Ids = NO_IDS
     holes: Ids = NO_IDS
+    explained: Ids = NO_IDS
     not_seen: Ids = NO_IDS
     not_bare: Ids = NO_IDS
     not_holes: Ids = NO_IDS
+
+
+class AppearedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="appeared"):
+    """A segment appeared below where a consumer began, when `behind` was the highest one that could be read.
+
+    `end`: its durable end then, 0 where its sidecar promised none; None if it was finished. Of several records of one
+    segment the first place counts, and the first end that is not 0. Its rows stand behind those of `behind`.
+    """
+
+    affects: ClassVar[Affects] = Affects.NAMED
+
+    consumer: str | None = None
+    segment: int
+    behind: int
+    end: int | None
 
 
 class LearntRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="learnt"):
@@ -322,6 +338,7 @@ AnyRecord = (
     | GenerationRecord
     | RecountRecord
     | MemoryRecord
+    | AppearedRecord
     | LearntRecord
     | TimesRecord
     | RingRecord

@@ -85,8 +85,10 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
     `start`: lowest id there was at the first look. `highest`: highest id ever seen.
     `seen`: ids above the position whose sidecar was seen. `bare`: ids above the position seen without a sidecar.
     `holes`: ids below the position for which no file was there when they were passed. `lost_below`: losses of ids below
-    this one were accepted. `upto`: the last record of the journal that counts in what is remembered of segments, as it
-    was last kept (`state/remembered.py`); the file itself has numbers alone.
+    this one were accepted. `begun`: where the consumer began: it reads no segment below but those in `holes`; 0 while
+    that is open. `explained`: ids below `begun` that were there then, or were read or accepted since. `upto`: the last
+    record of the journal that counts in what is remembered of segments, as it was last kept (`state/remembered.py`);
+    the file itself has numbers alone.
     """
 
     start: int = 0
@@ -97,6 +99,8 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
     lost_below: int = 0
     last_with_sidecar: int = 0
     upto: int = 0
+    begun: int = 0
+    explained: Ids = NO_IDS
 
 
 def decode_node_offset(data: Any) -> NodeOffset:

@@ -33,6 +33,7 @@ class Segments(NamedTuple):
     seen: Ids = NO_IDS
     bare: Ids = NO_IDS
     holes: Ids = NO_IDS
+    explained: Ids = NO_IDS
 
     @property
     def size(self) -> int:
@@ -42,7 +43,7 @@ class Segments(NamedTuple):
         """As it is for a position in segment `at`, with these late ones: what it is past is of no interest any more."""
         ahead = self.seen.from_id(at + 1)
         past = [segment for segment in late if segment <= at and segment in self.seen]
-        return Segments(ahead.with_ids(past), self.bare.from_id(at + 1), self.holes)
+        return Segments(ahead.with_ids(past), self.bare.from_id(at + 1), self.holes, self.explained)
 
     def after(self, record: MemoryRecord) -> Segments:
         """With what a record says."""
@@ -50,7 +51,7 @@ class Segments(NamedTuple):
         seen = before.seen.minus(record.not_seen).plus(record.seen)
         bare = before.bare.minus(record.not_bare).plus(record.bare)
         holes = before.holes.minus(record.not_holes).plus(record.holes)
-        return Segments(seen, bare.minus(seen), holes)
+        return Segments(seen, bare.minus(seen), holes, before.explained.plus(record.explained))
 
     def record(self, consumer: str, node: str, n: int = 0) -> MemoryRecord:
         """A record that says all of it, whatever was said before."""
@@ -58,7 +59,7 @@ class Segments(NamedTuple):
 
 
 def segments_of(memory: Memory) -> Segments:
-    return Segments(memory.seen, memory.bare, memory.holes)
+    return Segments(memory.seen, memory.bare, memory.holes, memory.explained)
 
 
 def memory_records(records: Iterable[AnyRecord], consumer: str, node: str) -> list[MemoryRecord]:
@@ -137,14 +138,14 @@ class Remembered:
     def _change(self, last: Segments, held: Segments, offset: NodeOffset, *, first: bool) -> MemoryRecord | None:
         """What a record has to say, so that those up to it give `held` at an offset; None if they do already."""
         here = last.behind(offset.s, {segment for segment, _ in offset.p})
-        seen, bare, holes = (now.minus(before) for now, before in zip(held, last, strict=True))
+        seen, bare, holes, explained = (now.minus(before) for now, before in zip(held, last, strict=True))
         no_seen = here.seen.minus(held.seen)
         no_bare = here.bare.minus(held.bare).minus(held.seen)
         no_holes = here.holes.minus(held.holes)
         anew = self._anew and first
         if anew or Segments(no_seen, no_bare, no_holes).size > held.size:
             return held.record(self._consumer, self._node) if held.size or not anew else None
-        if not (seen or bare or holes or no_seen or no_bare or no_holes):
+        if not (seen or bare or holes or explained or no_seen or no_bare or no_holes):
             return None
         return MemoryRecord(
             consumer=self._consumer,
@@ -152,6 +153,7 @@ class Remembered:
             seen=seen,
             bare=bare,
             holes=holes,
+            explained=explained,
             not_seen=no_seen,
             not_bare=no_bare,
             not_holes=no_holes,
@@ -187,8 +189,8 @@ def _check_there(records: Sequence[MemoryRecord], upto: int, where: str, consume
 def _with(mark: NodeState | Mark, records: Sequence[MemoryRecord]) -> Memory:
     late = {segment for segment, _ in mark.offset.p}
     held = told_by(records, mark.memory.upto).behind(mark.offset.s, late)
-    return msgspec.structs.replace(mark.memory, seen=held.seen, bare=held.bare, holes=held.holes)
+    return msgspec.structs.replace(mark.memory, **held._asdict())
 
 
 def _numbers(memory: Memory, upto: int) -> Memory:
-    return msgspec.structs.replace(memory, seen=NO_IDS, bare=NO_IDS, holes=NO_IDS, upto=upto)
+    return msgspec.structs.replace(memory, **Segments()._asdict(), upto=upto)

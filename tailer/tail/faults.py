@@ -5,6 +5,7 @@ Decisions are journalled before anything moves past them. Reads nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
 from tailer.definitions.outside import OutsideSources
@@ -38,6 +39,11 @@ class Faults:
         self._notices: list[str] = []
         self._left_out = CountedNotices()
         self._keeps_known = False
+        self._created_at: Callable[[str], Position | None] = lambda table: None
+
+    def looks_ahead_by(self, created_at: Callable[[str], Position | None]) -> None:
+        """What tells where the log shows the CREATE of a table, also ahead of what was read."""
+        self._created_at = created_at
 
     def keep_known_rows(self) -> None:
         """From now on an entry of an unknown table that holds rows of wanted tables too ends the run: what makes row
@@ -148,7 +154,8 @@ class Faults:
         if self._keeps_known and error.beside_known and not self._options.quarantine:
             raise error
         if not self._unknown.puts_aside(error.table):
-            raise error
+            created = self._created_at(error.table)
+            raise error if created is None or created < at else _out_of_order(error, created)
         if not (self._quarantine.keeps or self._unknown.wanted(error.table)):
             raise _nowhere(error)
         try:
@@ -158,6 +165,17 @@ class Faults:
         of_all = error.beside_known
         self._journal.append_skip(self._options.consumer, at, error, len(data), "" if of_all else error.table)
         self._unknown.count(error.table, at)
+
+
+def _out_of_order(error: UnknownTableError, created: Position) -> LossError:
+    """The error of rows before the CREATE of their table: the segments were written the other way round."""
+    return LossError(
+        f"the definition of table {UUID(error.table)} stands at {created}, behind this row of it: the segments were "
+        "not written in the order of their ids, as when a server's clock goes back",
+        at=error.at,
+        remedy="A state folder that was there then knows their order: read with it. Or give the definition with "
+        "--schema FILE (DESCRIBE KEYSPACE … WITH INTERNALS).",
+    )
 
 
 def _nowhere(error: UnknownTableError) -> DefinitionError:

@@ -137,11 +137,13 @@ def looks(
             continue
         if step.finished:
             return
-        if step.error is not None:
-            to = tail.accept(step.error)
+        ends = once and not (step.waiting or step.absent or step.held)
+        error = tail.undecided() if step.error is None and ends else step.error
+        if error is not None:
+            to = tail.accept(error)
             if to is None:
-                raise step.error
-            say(f"warning: {step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
+                raise error
+            say(f"warning: {error.sentence()} Accepted: reading goes on at segment {to.segment}.")
         elif once and not step.waiting:
             if step.absent:
                 raise nothing_to_read(tail.where, tail.offset.position)

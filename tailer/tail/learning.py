@@ -50,6 +50,11 @@ class Learning:
         """What lies before a position where somebody starts."""
         before = [each for each in self._parts.survey.segments() if offset.rest_of(each) != 0]
         self._learn(before, offset, None)
+        # They stand behind the others, so their definitions do, too.
+        appeared = [each for each in before if each in self._parts.arrivals.known()]
+        for segment in appeared:
+            self._parts.reacher.learn(segment)
+        self._parts.definitions.learn_collected(offset.position, offset.position)
 
     def around(self, offset: NodeOffset, restart: Position) -> None:
         """Definitions of a native log stand in each segment, and a consumer may have been moved over some."""
@@ -73,6 +78,9 @@ class Learning:
         return error
 
     def _learn(self, segments: Iterable[int], offset: NodeOffset, planned: Position | None) -> None:
+        appeared, late = self._parts.arrivals.known(), {segment for segment, _ in offset.p}
         for segment in segments:
-            self._parts.reacher.learn(segment, ahead=offset.rest_of(segment))
+            # The definitions of one that appeared below others count behind them: when it is read.
+            if segment in late or segment not in appeared:
+                self._parts.reacher.learn(segment, ahead=offset.rest_of(segment))
         self._parts.definitions.learn_collected(planned, offset.position)

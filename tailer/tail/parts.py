@@ -25,6 +25,7 @@ from tailer.state.cleaned import Cleaned
 from tailer.state.holds import Hold
 from tailer.state.home import HeldConsumer
 from tailer.state.journal import Journal
+from tailer.tail.arrivals import Arrivals
 from tailer.tail.faults import Faults
 from tailer.tail.older import Older
 from tailer.tail.taken import Taken
@@ -61,9 +62,12 @@ class TailParts:
     notices: Sequence[str]
     wall: Callable[[], float]
     bound: BoundMasks = field(init=False)
+    arrivals: Arrivals = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bound", BoundMasks(self.definitions.history))
+        arrivals = Arrivals(self.journal, self.options.consumer, self.survey, self.definitions)
+        object.__setattr__(self, "arrivals", arrivals)
 
     @property
     def masks(self) -> Masks:

@@ -73,6 +73,7 @@ class Standing:
         self.unsaved: Unsaved | None = None
         self._others = parts.journal.foreign
         parts.outside.reads_ahead_by(lambda: self._read_ahead(self.offset.position))
+        parts.faults.looks_ahead_by(self._created_at)
         self._learning.take_over()
 
     def open(self) -> None:
@@ -105,6 +106,7 @@ class Standing:
         """A first start, where the options say."""
         with self._holding.beginning():
             self._find_place()
+        self._parts.arrivals.adopt(self._view)
         self._learning.below(self.offset)
         self._parts.outside.give(None, lambda: self._read_ahead(None))
         self._parts.placement.give()
@@ -293,6 +295,11 @@ class Standing:
         """Learn every definition that the log shows by now: what a server's response has of them counts from there."""
         self._view = self._survey.look(self.offset)
         self._learning.everything(self.offset, planned)
+
+    def _created_at(self, table: str) -> Position | None:
+        """Where the log, as far as it is there, shows the CREATE of a table."""
+        self._read_ahead(self.offset.position)
+        return self._definitions.history.created_at(table)
 
     def _memory_taken(self) -> Memory:
         return self.memory if self._rows.offset is None else self._rows.memory()

@@ -20,6 +20,7 @@ from tailer.framing.section import Section
 from tailer.jit.ready import take_notices
 from tailer.limits import MIB
 from tailer.planning.absent import without_evidence
+from tailer.planning.appeared import accepted, begun
 from tailer.planning.batch_tasks import FileTask, Shape
 from tailer.planning.loss import accept_loss
 from tailer.planning.named_positions import clip
@@ -217,7 +218,10 @@ class Tail(Standing):
             return None
         settled, lost = self._saved == self.offset, error.at or self.offset.position
         here = self._view.get(lost.segment)
-        if here is not None and here.log and lost.segment < self._parts.taken.forgotten:
+        if unexplained := self._parts.arrivals.unexplained(lost.segment):
+            to = Position(lost.segment + 1, 0)
+            self.memory = accepted(begun(self._view, self.offset, self.memory), unexplained)
+        elif here is not None and here.log and lost.segment < self._parts.taken.forgotten:
             # It is there, below what is remembered, and is of no interest from now on.
             to = Position(lost.segment + 1, 0)
             self.memory = msgspec.structs.replace(self.memory, lost_below=max(self.memory.lost_below, to.segment))
@@ -228,6 +232,10 @@ class Tail(Standing):
             # Once and for all, also where nothing is left to read.
             self.save()
         return to
+
+    def undecided(self) -> CdcError | None:
+        """For a run that does not wait: the error where a segment has appeared that might still be seen to grow."""
+        return self._parts.arrivals.undecided()
 
     def segments(self) -> Iterable[int]:
         """Ids that had a log at the last look, ascending."""
@@ -258,8 +266,7 @@ class Tail(Standing):
 
     def _look_and_plan(self, budget: int) -> Plan:
         self._look(self.offset)
-        for part in (self._parts.taken, self._parts.older):
-            self.memory = part.remembered(self.offset, self.memory)
+        self.memory = self._parts.older.remembered(self.offset, self._parts.taken.remembered(self.offset, self.memory))
         self._parts.log_ends.check_growth()
         self._parts.times.note(self._parts.log_ends.judged)
         told = self._parts.outside.refresh(self._view, self.offset.position), self._parts.placement.refresh()
@@ -275,7 +282,10 @@ class Tail(Standing):
             dropped=dropped,
             forgotten=self._parts.taken.forgotten,
             segments=self._survey.files.planned_most,
+            appeared=self._parts.arrivals.known(),
+            settled=self._survey.frozen,
         )
+        self._notices += self._parts.arrivals.note(made)
         if self._survey.empty:
             made = without_evidence(made, self._survey.taken_away, self.offset, self.memory)
             made.notices, self._absent = [] if self._absent == made.notices else made.notices, made.notices
@@ -309,7 +319,7 @@ class Tail(Standing):
         offset = made.offset
         if finished and self._until is not None and offset.position > self._until:
             offset = msgspec.structs.replace(offset, s=self._until.segment, o=self._until.offset, done=False)
-        error = self._parts.older.blame(self._parts.taken.blame(made.error))
+        error = self._parts.older.blame(self._parts.taken.blame(self._parts.arrivals.blame(made.error)))
         held, waiting, absent = made.held, made.waiting, made.absent
         return Step(tasks, offset, made.memory, moved, notices, error, held, waiting, finished, absent, made.edges)
 

@@ -25,7 +25,7 @@ from tests.install.keep_state import FIRST, KEEPING, QUERY, Log
 from tests.spark.engine import Engine
 
 KEPT = Path(__file__).with_name("kept")
-VERSIONS = {"consumer": 2, "cleaned": 3, "quarantine": 1}
+VERSIONS = {"consumer": 3, "cleaned": 3, "quarantine": 1}
 LATER = {"v": 9, "nodes": "in another form", "segments": 7, "node": ["of the future"]}
 """What a later version may have made of any of the files."""
 

@@ -166,7 +166,7 @@ class TestRefusal:
         assert not state_folder(folder.path).exists()
         assert run(folder, CleanOptions(no_consumers=True)) == [0, 1, 2, 3, 4]
 
-    @pytest.mark.parametrize("text", ["", "{", '{"v":3,"name":"b","nodes":{}}'])
+    @pytest.mark.parametrize("text", ["", "{", '{"v":4,"name":"b","nodes":{}}'])
     def test_a_consumer_that_is_not_understood(self, text: str, folder: LogFolder) -> None:
         read(folder, "a")
         (state_folder(folder.path) / "consumers" / "b.json").write_text(text)

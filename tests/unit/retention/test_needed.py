@@ -69,7 +69,7 @@ def test_need(segment: HeldSegment, content: ConsumerFile, need: Need | None) ->
         (held(4), {"start": 1}, Need.LATE),
         (bare(4), {"start": 1}, Need.LATE),
         (held(6), {"start": 1}, Need.UNREAD),
-        (held(3), {"start": 4}, None),
+        (held(3), {"begun": 4, "explained": Ids([(3, 3)])}, None),
         (held(4), {"start": 1, "lost_below": 5}, None),
         (bare(4), {"start": 1, "holes": Ids([(4, 4)])}, None),
     ],
@@ -82,6 +82,19 @@ def test_what_turns_up_where_nothing_is_remembered_stays_until_the_consumer_was_
     assert holders([content], 8)[0].need(segment) == need
     if segment.segment < 6:
         assert holders([content], 4)[0].need(segment) is None
+
+
+@pytest.mark.parametrize("memory", [{"start": 4}, {"begun": 4}], ids=["of an earlier version", "of this one"])
+def test_what_no_record_covers_stays_and_is_named(memory: dict[str, Any]) -> None:
+    """A7: it has appeared below where the consumer began."""
+    made = decide([held(3), held(4)], holders([consumer(8, **memory)]), (), NOW)
+    assert [each.segment for each in made.logs] == [4]
+    assert made.notices == [
+        "segment 3 is kept: it has appeared below where consumer a began, which has neither read nor accepted it. Its "
+        "next run says what helps"
+    ]
+    known = holders([consumer(8, **memory, explained=Ids([(3, 3)]))])
+    assert [each.segment for each in decide([held(3), held(4)], known, (), NOW).logs] == [3, 4]
 
 
 def test_reading_begins_again_before_the_position() -> None:

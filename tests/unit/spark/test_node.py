@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tailer.errors import CorruptError, DefinitionError, RefusedError, SystemFailedError
+from tailer.errors import CorruptError, DefinitionError, LossError, RefusedError, SystemFailedError
 from tailer.options.tail import TailOptions
 from tailer.planning.open_segments import OPEN_MAX
 from tailer.position import Position
@@ -346,3 +346,43 @@ class TestRestart:
         (state_folder(log.path) / "journal").unlink()
         with pytest.raises(RefusedError, match="of another state folder"):
             start().stand(end)
+
+
+class TestAppeared:
+    """A7: a segment appears below where the query began."""
+
+    def test_one_that_grows_comes_late_and_again_from_the_same_checkpoint(
+        self, log: LogFolder, start: Start, said: list[str]
+    ) -> None:
+        segment(log, 70, "a")
+        node = start()
+        node.initial()
+        begin = self.taken(node)
+        writer = segment(log, 7, "x", done=False)
+        assert not node.plan(UNLIMITED)[0], "nothing tells by now what it is"
+        writer.section([put(1, "y")])
+        log.put(writer.frame, writer.sidecar(done=False))
+        named = self.taken(node)
+        end = self.taken(node)
+        assert values(node, begin, named) + values(node, named, end) == ["x", "y"]
+        assert any("it is read now, behind the others" in line for line in said)
+        again = start()
+        again.initial()
+        assert values(again, begin, named) + values(again, named, end) == ["x", "y"]
+
+    def test_one_that_was_finished_ends_the_query(self, log: LogFolder, start: Start) -> None:
+        segment(log, 70, "a")
+        node = start()
+        node.initial()
+        self.taken(node)
+        segment(log, 7, "x")
+        with pytest.raises(LossError, match=r"segment 7 has appeared .* deliver spark 7"):
+            node.plan(UNLIMITED)
+
+    @staticmethod
+    def taken(node: Node) -> NodeOffset:
+        """All there is, in Spark's hands."""
+        offset = all_planned(node)
+        node.stand(offset)
+        node.move_consumer(offset)
+        return offset

@@ -1,0 +1,81 @@
+"""What counts in segments that the log's order alone does not place: changes met behind the planner, and segments that
+appeared below others.
+
+A change that was met behind the planner counts in its own segment from where it stood, and everywhere else from where
+the planner was. A segment that appeared below others begins with what counted behind them. Values in, values out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from typing import NamedTuple
+
+from tailer.definitions.event import DefinitionEvent
+from tailer.position import Position
+from tailer.schema.model import TableDefinition
+from tailer.schema.rows import SchemaDelta
+from tailer.state.journal_records import AppearedRecord, SchemaRecord
+
+Placed = list[tuple[Position, TableDefinition]]
+"""Definitions of one table, each with where it counts from."""
+
+
+class _Version(NamedTuple):
+    """`found`: the segment behind the planner in which it was met; 0: none."""
+
+    at: Position
+    definition: TableDefinition
+    found: int = 0
+
+
+class OutOfOrder:
+    """Of one history of definitions."""
+
+    def __init__(self) -> None:
+        self._late: dict[int, list[SchemaRecord]] = {}
+        self._behind: dict[int, Position] = {}
+
+    def note(self, record: SchemaRecord | AppearedRecord) -> None:
+        if isinstance(record, AppearedRecord):
+            self._behind.setdefault(record.segment, Position(record.behind + 1, 0))
+        elif record.found is not None:
+            self._late.setdefault(record.found.segment, []).append(record)
+
+    def stands_behind(self, segment: int) -> Position | None:
+        """Where the definitions that a segment begins with are those of, if it appeared below what was there before
+        it; None for all others."""
+        return self._behind.get(segment)
+
+    def late(self, segment: int, retracted: Container[int]) -> list[tuple[Position, tuple[SchemaDelta, ...]]]:
+        """Changes that were met in a segment when the planner was past them: where they stood, in order."""
+        held = [record for record in self._late.get(segment, ()) if record.n not in retracted]
+        return sorted(((record.found or record.at, record.deltas) for record in held), key=lambda item: item[0])
+
+    def versions(self, events: Sequence[DefinitionEvent], id: str) -> Placed:
+        """All versions of a table by place, from the changes of its definition in order."""
+        found = {record.n: segment for segment, records in self._late.items() for record in records}
+        main = [_Version(each.start or each.at, each.changed[id], found.get(each.n, 0)) for each in events]
+        changed = {event.n: event.changed[id] for event in events if event.n}
+        made: Placed = [(each.at, each.definition) for each in main]
+        for segment in sorted({*self._late, *self._behind}):
+            own = [(r.found or r.at, changed[r.n]) for r in self._late.get(segment, ()) if r.n in changed]
+            if (first := self._first(main, segment)) is not None:
+                own.insert(0, (Position(segment, 0), first))
+            if own:
+                made = _put(made, segment, own)
+        return made
+
+    def _first(self, main: Sequence[_Version], segment: int) -> TableDefinition | None:
+        """What a segment that appeared below others begins with: nothing that stands in it, or in one behind it."""
+        base = self._behind.get(segment)
+        if base is None:
+            return None
+        before = [v for v in main if v.at <= base and not (v.found >= segment and self._behind.get(v.found) == base)]
+        return before[-1].definition if before else None
+
+
+def _put(made: Placed, segment: int, own: Placed) -> Placed:
+    end = Position(segment + 1, 0)
+    inside = [version for version in made if version[0] < end]
+    after = [(end, inside[-1][1])] if inside else []
+    return [*sorted([*inside, *own], key=lambda version: version[0]), *after, *made[len(inside) :]]

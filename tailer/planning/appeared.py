@@ -1,0 +1,188 @@
+"""Segments that appear below where a consumer began: what is known of them, and what becomes of each. Pure.
+
+Nothing that a file has tells an old segment, which a restarted server linked again or somebody restored, from a new one
+whose id went back with the server's clock: a link renews the time of change, a copy has a new inode, and other times
+come from the clock that was wrong. A segment whose durable end was seen to grow is new. Any other is for a person to
+say. None is passed over, and none is judged by a time.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from tailer.errors import LossError
+from tailer.position import Position
+from tailer.segments.view import SegmentView, View, ids_of
+from tailer.state.ids import Ids
+from tailer.state.journal_records import AnyRecord, AppearedRecord
+from tailer.state.offset import Memory, NodeOffset
+
+_SHOWN: Final = 5
+"""Segments that a sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Appeared:
+    """What the state knows of a segment that appeared. `behind`: the highest one that could be read then.
+
+    `end`: the first durable end that its sidecar promised, 0 while it promised none; None if it was finished when it
+    was first seen.
+    """
+
+    behind: int
+    end: int | None
+
+    def grew(self, seen: SegmentView) -> bool:
+        """Whether its durable end was seen to grow."""
+        return bool(self.end) and max(seen.end, seen.published) > (self.end or 0)
+
+
+AppearedSegments = Mapping[int, Appeared]
+
+NONE_APPEARED: Final[AppearedSegments] = MappingProxyType({})
+
+
+def appeared_in(records: Iterable[AnyRecord]) -> dict[int, Appeared]:
+    """What records say: of a segment the first place, and the first end that is not 0."""
+    found: dict[int, Appeared] = {}
+    for record in records:
+        if not isinstance(record, AppearedRecord):
+            continue
+        known = found.get(record.segment)
+        if known is None:
+            found[record.segment] = Appeared(record.behind, record.end)
+        elif known.end == 0:
+            found[record.segment] = Appeared(known.behind, record.end)
+    return found
+
+
+def taken_over(
+    view: View, segments: Iterable[int], records: Sequence[AnyRecord], consumer: str | None
+) -> list[AppearedRecord]:
+    """What a consumer has to know of segments that appeared and of which it has no record: what others saw of them
+    first, else what is there now."""
+    own = appeared_in(r for r in records if isinstance(r, AppearedRecord) and r.consumer == consumer)
+    told = appeared_in(records)
+    found = []
+    for segment in sorted(set(segments) - own.keys()):
+        known = told.get(segment) or Appeared(_highest(view, segment), None)
+        found.append(AppearedRecord(consumer=consumer, segment=segment, behind=known.behind, end=known.end))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a look shows of segments below where a consumer began.
+
+    `memory`: with those that are new among its holes. `seen`: what is to be journaled. `undecided`: they may still be
+    seen to grow. `unexplained`: nothing more will tell what they are.
+    """
+
+    memory: Memory
+    seen: tuple[AppearedRecord, ...] = ()
+    undecided: tuple[int, ...] = ()
+    unexplained: tuple[int, ...] = ()
+
+
+def begun(view: View, offset: NodeOffset, memory: Memory, appeared: Collection[int] = ()) -> Memory:
+    """The memory with where its consumer began, and which segments there were below.
+
+    A consumer that reads all there is begins at the lowest segment that did not appear below others: those that did are
+    read behind them. An earlier version did not say where a consumer began: what it read is behind its start.
+    """
+    if memory.begun:
+        return memory
+    there = [segment for segment in ids_of(view) if view[segment].log]
+    first = next((segment for segment in there if segment not in appeared), None)
+    if first is None:
+        return memory
+    if offset.s == 0:
+        late = Ids.of(segment for segment in there if segment in appeared)
+        holes = memory.holes.plus(late)
+        return msgspec.structs.replace(memory, begun=first, start=first, holes=holes, explained=late)
+    at = min(memory.start or offset.s, offset.s)
+    return began_at(view, at, memory)
+
+
+def began_at(view: View, at: int, memory: Memory) -> Memory:
+    """The memory of a consumer that began in a segment: what there is below is its history."""
+    below = Ids.of(segment for segment in ids_of(view) if segment < at)
+    return msgspec.structs.replace(memory, begun=at, explained=memory.explained.plus(below))
+
+
+def judge(view: View, offset: NodeOffset, memory: Memory, appeared: AppearedSegments, *, settled: bool) -> Judged:
+    """What becomes of the segments below where a consumer began. `settled`: no later look will show more of them."""
+    late = {segment for segment, _ in offset.p}
+    new: list[int] = []
+    seen: list[AppearedRecord] = []
+    undecided: list[int] = []
+    unexplained: list[int] = []
+    for segment in _below(view, memory, late):
+        here, known = view[segment], appeared.get(segment)
+        if known is not None and known.grew(here):
+            new.append(segment)
+            continue
+        open_still = here.finished is None
+        if known is None or (known.end == 0 and open_still and here.end):
+            end = here.end if open_still else None
+            seen.append(AppearedRecord(segment=segment, behind=_highest(view, segment), end=end))
+        (undecided if open_still and not settled else unexplained).append(segment)
+    if new:
+        ids = Ids.of(new)
+        holes, explained = memory.holes.plus(ids), memory.explained.plus(ids)
+        memory = msgspec.structs.replace(memory, holes=holes, explained=explained)
+    return Judged(memory, tuple(seen), tuple(undecided), tuple(unexplained))
+
+
+def accepted(memory: Memory, segments: Iterable[int]) -> Memory:
+    """The memory of a consumer to which these segments are history."""
+    return msgspec.structs.replace(memory, explained=memory.explained.plus(Ids.of(segments)))
+
+
+def to_deliver(memory: Memory, segments: Iterable[int]) -> Memory:
+    """The memory of a consumer that is to be given these segments, late."""
+    ids = Ids.of(segments)
+    return msgspec.structs.replace(memory, holes=memory.holes.plus(ids), explained=memory.explained.plus(ids))
+
+
+def unexplained_error(segments: Collection[int], facts: str = "") -> LossError:
+    """`facts`: what there is to know of the first of them."""
+    first = min(segments)
+    names = ", ".join(map(str, sorted(segments)[:_SHOWN]))
+    more = f" and {len(segments) - _SHOWN} more" if len(segments) > _SHOWN else ""
+    which = f"segment {names} has" if len(segments) == 1 else f"segments {names}{more} have"
+    what = f"{which} appeared below where this consumer began, and nothing tells whether the changes are old or new"
+    return LossError(f"{what}{facts}", at=Position(first, 0))
+
+
+def waits_behind(segment: int, offset: NodeOffset, view: View, appeared: AppearedSegments) -> bool:
+    """Whether a segment that appeared is still to come behind others: they were there before it."""
+    known = appeared.get(segment)
+    if known is None or offset.s > known.behind:
+        return False
+    if offset.s and not offset.done:
+        return True
+    ids = ids_of(view)
+    between = ids[bisect_left(ids, offset.s + 1) : bisect_left(ids, known.behind + 1)]
+    return any(view[each].promised and view[each].log and each not in appeared for each in between)
+
+
+def _below(view: View, memory: Memory, late: Collection[int]) -> Iterator[int]:
+    """Segments below where the consumer began that are not explained."""
+    ids = ids_of(view)
+    for segment in ids[: bisect_left(ids, memory.begun)]:
+        here = view[segment]
+        known = segment in memory.explained or segment in memory.holes or segment in late
+        if here.log and not (known or here.cleaned or segment < memory.lost_below):
+            yield segment
+
+
+def _highest(view: View, segment: int) -> int:
+    """The highest segment that may hold rows and is there beside the one that appeared."""
+    return max((each for each in ids_of(view) if each > segment and view[each].promised), default=segment)

@@ -1,0 +1,134 @@
+"""Segments that appear below where this consumer began: kept in the journal, and told with all that is known of them.
+
+What becomes of them is decided in `planning/appeared.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from tailer.definitions.learning import Definitions
+from tailer.errors import CdcError, LossError
+from tailer.planning.appeared import Appeared, appeared_in, taken_over, unexplained_error
+from tailer.planning.plan import Plan
+from tailer.planning.survey import Survey
+from tailer.segments.view import View
+from tailer.state.journal import Journal
+from tailer.state.journal_records import AppearedRecord
+
+
+class Arrivals:
+    """Of one tail."""
+
+    def __init__(self, journal: Journal, consumer: str | None, survey: Survey, definitions: Definitions) -> None:
+        self._definitions = definitions
+        self._journal = journal
+        self._consumer = consumer
+        self._survey = survey
+        self._loaded = 0
+        self._own: list[AppearedRecord] = []
+        self._known: dict[int, Appeared] = {}
+        self._unexplained: tuple[int, ...] = ()
+        self._undecided: tuple[int, ...] = ()
+        self._told: set[int] = set()
+        self._read: set[int] = set()
+
+    def adopt(self, view: View) -> None:
+        """A first start: take over what other consumers saw. The order of a node's segments is the one in which its
+        state first saw them."""
+        records = self._journal.read()
+        there = [segment for segment in appeared_in(records) if segment in view]
+        self._append(taken_over(view, there, records, self._consumer))
+
+    def known(self) -> Mapping[int, Appeared]:
+        """What is known of segments that appeared."""
+        self._load()
+        return self._known
+
+    def note(self, made: Plan) -> list[str]:
+        """Keep what a plan has seen; what there is to say of that."""
+        self._append([record for record in made.appeared if record.segment not in self._known or record.end])
+        self._unexplained, self._undecided = made.unexplained, made.undecided
+        begun = made.memory.begun
+        notices = []
+        for segment in made.undecided:
+            if segment not in self._told:
+                self._told.add(segment)
+                notices.append(
+                    f"segment {segment} has appeared below where this consumer began ({begun}): it is read when its "
+                    "durable end is seen to grow, for then it is new"
+                )
+        for segment, at in made.offset.p:
+            if at == 0 and segment in self._known and segment not in self._read:
+                self._read.add(segment)
+                notices.append(
+                    f"warning: segment {segment} has appeared below where this consumer began ({begun}): it is read "
+                    "now, behind the others. Did the server's clock go back?"
+                )
+        return notices
+
+    def undecided(self) -> CdcError | None:
+        """The error about what the last plan found that may still grow, for a run that does not wait for that."""
+        self._unexplained = self._unexplained or self._undecided
+        return self.blame(unexplained_error(self._unexplained)) if self._unexplained else None
+
+    def unexplained(self, segment: int) -> tuple[int, ...]:
+        """The segments of an error at this one, where the last plan found no explanation for it."""
+        return self._unexplained if segment in self._unexplained else ()
+
+    def blame(self, error: CdcError | None) -> CdcError | None:
+        """An error about such segments has what is known of the first, and what helps."""
+        if not isinstance(error, LossError) or error.at is None or error.at.segment not in self._unexplained:
+            return error
+        first = error.at.segment
+        told = unexplained_error(self._unexplained, self._facts(first))
+        return LossError(told.what, at=error.at, file=self._survey.log_name(first), remedy=self._remedy())
+
+    def _load(self) -> None:
+        fresh = [
+            record
+            for record in self._journal.read(after=self._loaded)
+            if isinstance(record, AppearedRecord) and record.consumer == self._consumer
+        ]
+        self._loaded = self._journal.count
+        if fresh:
+            self._own += fresh
+            self._known = appeared_in(self._own)
+
+    def _append(self, records: list[AppearedRecord]) -> None:
+        if records:
+            self._journal.append([
+                AppearedRecord(consumer=self._consumer, segment=each.segment, behind=each.behind, end=each.end)
+                for each in records
+            ])  # fmt: skip
+            self._definitions.sync()
+            self._load()
+
+    def _facts(self, segment: int) -> str:
+        """What the folder shows of a segment: nothing of it tells what it is, but a person may know."""
+        listing = self._survey.source.look()
+        log, sidecar = listing.logs.get(segment), listing.sidecars.get(segment)
+        if log is None:
+            return ""
+        content = None if sidecar is None else sidecar.content
+        if content is None:
+            says = "no idx file" if sidecar is None else "an idx file that promises nothing"
+        else:
+            says = f"an idx file that says {content.end}{', COMPLETED' if content.completed else ''}"
+        names = f"{log.links} {'name' if log.links == 1 else 'names'}"
+        return f" (written {_time(log.modified)}, linked or changed {_time(log.changed)}, {names}, {says})"
+
+    def _remedy(self) -> str:
+        ids = " ".join(map(str, self._unexplained[:5]))
+        if self._consumer is None:
+            return "--accept-loss leaves out what has appeared; a run that begins anew at `earliest` reads it."
+        return (
+            f"If the changes are new: cdc-tail consumers DIR deliver {self._consumer} {ids}. If they are old: "
+            f"cdc-tail consumers DIR accept {self._consumer} {ids}, or --accept-loss once. Until then `clean` keeps "
+            "what there is."
+        )
+
+
+def _time(seconds: float) -> str:
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -10,8 +10,9 @@ from uuid import UUID
 from tailer.errors import DefinitionError
 from tailer.rows.table_masks import NO_MASKING, Masking, TableMasks, as_hidden, table_masks
 from tailer.scan.tables import LENGTH_PREFIX, NO_COLUMN, ScanColumn, ScanTable, ScanTables
+from tailer.schema.column_type import column_type
 from tailer.schema.model import Column, TableDefinition
-from tailer.types import CqlType, parse_type, quote
+from tailer.types import CqlType, quote
 from tailer.types.jsontext import ToJson
 
 SYSTEM_LOCAL: Final = UUID("7ad54392-bcdd-35a6-8417-4e047860b377").hex
@@ -164,7 +165,7 @@ def _masked(table: PreparedTable, masks: TableMasks, masking: Masking) -> Prepar
 
 
 def _prepare_columns(definition: TableDefinition, columns: tuple[Column, ...]) -> tuple[PreparedColumn, ...]:
-    return tuple(_prepare_column(column, parse_type(column.type, definition.types)) for column in columns)
+    return tuple(_prepare_column(column, column_type(column, definition.types)) for column in columns)
 
 
 def _prepare_column(column: Column, type_: CqlType) -> PreparedColumn:

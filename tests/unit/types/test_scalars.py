@@ -116,7 +116,7 @@ WRONG = [
     ("int", "0000000001"),
     ("smallint", "00"),
     ("text", "ff"),
-    ("text", "eda080"),
+    ("text", "c1bf"),
     ("time", "00"),
     ("timestamp", "0000000000000000ff"),
     ("timeuuid", "00"),

@@ -39,6 +39,7 @@ from tailer.state.journal_records import (
 )
 from tailer.state.offset import NodeOffset
 from tailer.typed_decode import convert
+from tailer.types.texts import OddKeys
 
 OpenSegment = Callable[[int], SegmentFile]
 """The segment's file; FileNotFoundError when it is gone."""
@@ -52,6 +53,7 @@ class RowOptions(msgspec.Struct, frozen=True):
     typed: TypedTable | None = None
     masks: Masks = NO_MASKS
     extras: Extras = NO_EXTRAS
+    odd_keys: OddKeys = "escape"
 
     def record(self, consumer: str | None) -> OptionsRecord:
         held = msgspec.to_builtins(self)
@@ -61,6 +63,8 @@ class RowOptions(msgspec.Struct, frozen=True):
             del held["masks"]
         if not self.extras:
             del held["extras"]
+        if self.odd_keys == _DEFAULTS.odd_keys:
+            del held["odd_keys"]
         return OptionsRecord(consumer=consumer, options=held)
 
     @classmethod
@@ -214,6 +218,7 @@ class BatchTasks:
             masks=options.masks,
             extras=options.extras,
             ring=shape.ring if options.extras.by_ring else None,
+            odd_keys=options.odd_keys,
         )
         return FileTask(task, file.path.name)
 

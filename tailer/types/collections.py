@@ -21,7 +21,7 @@ def key_type(type_: CqlType) -> CqlType:
     return _with_native(type_, kinds.TEXT, kinds.KEY_TEXT)
 
 
-def strict_keys(type_: CqlType) -> CqlType:
+def with_strict_keys(type_: CqlType) -> CqlType:
     """The type with keys, if any are in it, that are not delivered where their text is no UTF-8."""
     return _with_native(type_, kinds.KEY_TEXT, kinds.STRICT_KEY_TEXT)
 

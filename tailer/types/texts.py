@@ -19,7 +19,10 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, Literal
+
+OddKeys = Literal["escape", "quarantine"]
+"""What becomes of a key whose text the server accepts and UTF-8 does not: it is escaped, or its entry is put aside."""
 
 MARKER: Final = "cdc-tail-bytes:"
 """What the text of a key begins with that stands for bytes."""
@@ -47,7 +50,7 @@ _ODD: Final = re.compile(rb"\xc0\x80|\xed[\xa0-\xbf]|\xe0[^\xa0-\xbf]|\xf0[^\x90
 """Is in each value that the validator accepts and UTF-8 does not, and in some others."""
 
 
-class OddKeyError(ValueError):
+class OddTextError(ValueError):
     """A key's text that the server accepts and UTF-8 does not, where such keys are not delivered."""
 
 
@@ -86,12 +89,12 @@ def key_text_value(value: bytes) -> str:
 
 
 def strict_key_text_value(value: bytes) -> str:
-    """The same, but OddKeyError for bytes that are no UTF-8."""
+    """The same, but OddTextError for bytes that are no UTF-8."""
     try:
         value.decode()
     except UnicodeDecodeError as error:
         _read(value)
-        raise OddKeyError(f"byte {error.start} of the text of a key is not UTF-8 (--odd-keys quarantine)") from None
+        raise OddTextError(f"byte {error.start} of the text of a key is not UTF-8") from None
     return key_text_value(value)
 
 

@@ -30,6 +30,8 @@ from tests.helpers.log_writer import (
 
 SEGMENT = 1_700_000_000_000
 BYTES = tuple(map(bytes.fromhex, ("00", "c080", "eda080", "efbfbd")))
+MARKED = b"cdc-tail-bytes:c080"
+"""A text of its own, which looks like what stands for another one."""
 KEYS = ("\0", "cdc-tail-bytes:c080", "cdc-tail-bytes:eda080", "\ufffd")
 """The text of each as a key."""
 READ = ("\0", "\0", "\ufffd", "\ufffd")

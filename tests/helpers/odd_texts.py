@@ -58,8 +58,8 @@ def _framed(*parts: bytes) -> bytes:
     return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
 
 
-def insert(text: bytes, key: bytes | None = None, ts: int = TS) -> Update:
-    """A row whose texts are all of these bytes, its keys too if they are not given."""
+def insert(text: bytes, key: bytes | None = None, ts: int = TS, clustering: bytes | None = None) -> Update:
+    """A row whose texts are all of these bytes. `key`: others of its key; `clustering`: others of its clustering."""
 
     def one(path: bytes, value: bytes) -> Complex:
         return Complex((Cell(value, ts, path=path, like_row=1),), Deletion(ts - 1, TS // 1_000_000))
@@ -73,7 +73,7 @@ def insert(text: bytes, key: bytes | None = None, ts: int = TS) -> Update:
         ("f", Cell((1).to_bytes(4, "big") + _framed(text, one_list), ts, like_row=1)),
     )
     key = text if key is None else key
-    return Update(TABLE, key, (Row((key,), Liveness(ts), None, cells),))
+    return Update(TABLE, key, (Row((key if clustering is None else clustering,), Liveness(ts), None, cells),))
 
 
 def delete_row(key: bytes, ts: int) -> Update:

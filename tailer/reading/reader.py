@@ -54,8 +54,8 @@ class Reader:
     """Reads tasks; keeps prepared definitions from one task to the next.
 
     `skipped`: entries passed over, by the id of their first table. `left_out`: values that a typed form has no column
-    for, by column name. `replaced`: values with text that is no character. `unknown`: transactions left out that began before anything that is known. `key`: what hashes
-    of masked columns are made with.
+    for, by column name. `replaced`: values with text that is no character. `unknown`: transactions left out that began
+    before anything that is known. `key`: what hashes of masked columns are made with.
     """
 
     def __init__(self, key: MaskKey | None = None) -> None:

@@ -30,7 +30,9 @@ _OTHER_KEY: Final = (
     "or begin where `cdc-tail schema` says that the table of now is known since (--from; startingOffsets in Spark)."
 )
 
-_ODD_KEY: Final = "With --odd-keys escape (oddKeys in Spark, odd_keys in Python) such keys are delivered as their bytes."
+_ODD_KEY: Final = (
+    "With --odd-keys escape (oddKeys in Spark, odd_keys in Python) such keys are delivered as their bytes."
+)
 
 _WHAT: Final = {
     Status.TRUNCATED: (

@@ -164,9 +164,7 @@ def _with_strict_keys(table: PreparedTable) -> PreparedTable:
         types = [with_strict_keys(column.type) for column in columns]
         return tuple(replace(column, type=type_, json=type_.json) for column, type_ in zip(columns, types, strict=True))
 
-    return replace(
-        table, key=strict(table.key), clustering=strict(table.clustering), columns=strict(table.columns)
-    )
+    return replace(table, key=strict(table.key), clustering=strict(table.clustering), columns=strict(table.columns))
 
 
 def _masked(table: PreparedTable, masks: TableMasks, masking: Masking) -> PreparedTable:

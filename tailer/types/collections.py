@@ -18,7 +18,7 @@ _NULL_KEY: Final = '"null"'
 
 def key_type(type_: CqlType) -> CqlType:
     """The type as that of a key: its texts, at any depth, are told apart by their bytes (see `texts`)."""
-    return _with_native(type_, kinds.TEXT, kinds.KEY_TEXT)
+    return _with_native(_with_native(type_, kinds.TEXT, kinds.KEY_TEXT), kinds.DECIMAL, kinds.KEY_DECIMAL)
 
 
 def with_strict_keys(type_: CqlType) -> CqlType:
@@ -53,7 +53,7 @@ def _json_of(traits: Nested, arguments: tuple[CqlType, ...], of: CqlType) -> ToJ
         return _tuple_json(elements)
     if traits is kinds.UDT:
         return _udt_json(list(zip(of.names, elements, strict=True)))
-    # An element of text has no fixed size.
+    # Elements that are replaced have no fixed size.
     return _vector_json(elements[0], of.dimension) if traits is kinds.VECTOR else _array_json(elements[0])
 
 

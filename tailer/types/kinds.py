@@ -169,6 +169,13 @@ KEY_TEXT: Final = TEXT._replace(
 """A text that is a key, or in one: see `texts`."""
 STRICT_KEY_TEXT: Final = KEY_TEXT._replace(json=scalars.strict_key_text_json, read=texts.strict_key_text_value)
 """The same, where keys that are no UTF-8 are not delivered."""
+DECIMAL: Final = BY_NAME["decimal"]
+KEY_DECIMAL: Final = DECIMAL._replace(
+    json=integers.key_decimal_json,
+    read=lambda value: values.decimal_value(integers.checked_key_decimal(value)),
+    read_text=lambda value: integers.decimal_text(integers.checked_key_decimal(value)),
+)
+"""A decimal that is a key, or in one."""
 
 
 def native_type(native: Native) -> CqlType:

@@ -1,4 +1,4 @@
-"""Texts that Cassandra accepts and UTF-8 refuses (`tests.helpers.odd_texts`) through the commands: four rows stay four."""
+"""Texts that Cassandra accepts and UTF-8 refuses through the commands: four rows stay four (`helpers.odd_texts`)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.odd_texts import BYTES, KEYS, READ, delete_behind, delete_row, folder_with, four_rows, insert
@@ -48,7 +46,11 @@ def test_bounds_of_ranges_and_deleted_rows(tmp_path: Path) -> None:
     by_range, by_row = rows(folder)
     assert (by_range["partition_key"], by_range["op"]) == ({"k": KEYS[1]}, "delete_range")
     assert (by_range["range"]["start"], by_range["range"]["end"]) == ({"c": KEYS[2]}, None)
-    assert (by_row["partition_key"], by_row["clustering"], by_row["op"]) == ({"k": KEYS[2]}, {"c": KEYS[2]}, "delete_row")
+    assert (by_row["partition_key"], by_row["clustering"], by_row["op"]) == (
+        {"k": KEYS[2]},
+        {"c": KEYS[2]},
+        "delete_row",
+    )
 
 
 def test_typed_rows(tmp_path: Path) -> None:

@@ -83,7 +83,9 @@ def delete_row(key: bytes, ts: int) -> Update:
 def delete_behind(key: bytes, bound: bytes, ts: int) -> Update:
     """DELETE … WHERE k = key AND c > bound."""
     deletion = Deletion(ts, TS // 1_000_000)
-    return Update(TABLE, key, (Marker(Bound.EXCL_START, (bound,), (deletion,)), Marker(Bound.INCL_END, (), (deletion,))))
+    return Update(
+        TABLE, key, (Marker(Bound.EXCL_START, (bound,), (deletion,)), Marker(Bound.INCL_END, (), (deletion,)))
+    )
 
 
 def folder_with(parent: Path, *updates: Update) -> Path:
@@ -96,5 +98,3 @@ def folder_with(parent: Path, *updates: Update) -> Path:
 
 def four_rows(parent: Path) -> Path:
     return folder_with(parent, *map(insert, BYTES))
-
-

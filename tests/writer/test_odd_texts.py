@@ -11,6 +11,10 @@ from writer_hooks.read_back import RowReader, RowValues
 from writer_hooks.table_model import Column
 
 TEXT = "cdc-tail-bytes:c080"
+CQL = """
+CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};
+CREATE TABLE ks.t (k text, c text, v text, s set<text>, PRIMARY KEY (k, c)) WITH cdc = true;
+"""
 VALUES = {"k": TEXT, "c": TEXT, "v": TEXT, "s": {TEXT}, "m": {TEXT: TEXT}}
 TABLE = Table(
     "ks.t",
@@ -41,8 +45,7 @@ def test_a_program_reads_the_text_that_it_wrote() -> None:
 
 def test_json_is_that_of_change_rows(tmp_path: Path) -> None:
     file = tmp_path / "tables.cql"
-    file.write_text("CREATE KEYSPACE ks WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1};\n"
-                    "CREATE TABLE ks.t (k text, c text, v text, s set<text>, PRIMARY KEY (k, c)) WITH cdc = true;")  # fmt: skip
+    file.write_text(CQL)
     table = read_tables(file)["ks.t"]
     payload = bytes_of(table.insert({"k": TEXT, "c": TEXT, "v": TEXT, "s": [TEXT]}))
     assert payload.count(b"\xc0\x80") == 3

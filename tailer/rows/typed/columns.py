@@ -102,9 +102,7 @@ def mark_any(marks: Numbers, ends: Numbers, bad: Numbers) -> None:
     bad[before[ends[1:]] > before[ends[:-1]]] = 1
 
 
-def mark_no_texts(
-    type_: CqlType, made: pa.Array, ends: Numbers, letters: Numbers, beyond: int, bad: Numbers
-) -> None:
+def mark_no_texts(type_: CqlType, made: pa.Array, ends: Numbers, letters: Numbers, beyond: int, bad: Numbers) -> None:
     """Marks rows of texts that do not stand for themselves (`types.texts`). `beyond`: whether any is beyond ASCII."""
     kind = type_.traits.printed
     if kind == printed.KEY_TEXT:

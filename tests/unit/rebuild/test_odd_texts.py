@@ -7,8 +7,8 @@ from tailer.rebuild.facts import Fact
 from tailer.rebuild.rows import rows_at
 from tailer.rebuild.table import Table, plan_of
 from tailer.types import murmur3_token
-from tests.helpers.odd_texts import BYTES, KEYS, READ, TABLE, delete_behind, delete_row, insert
 from tests.helpers.logs.model import Update
+from tests.helpers.odd_texts import BYTES, KEYS, READ, TABLE, delete_behind, delete_row, insert
 from tests.helpers.rebuilt_json import row_json
 from tests.unit.rows.twins import build_both
 from tests.unit.rows.typed.scanned import definition_of, scanned

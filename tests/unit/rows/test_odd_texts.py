@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from tailer.rows.choice import Decoded, Made
-from tailer.rows.explain import explain_value
 from tailer.errors import OddKeyError
 from tailer.reading.replaced_texts import replaced_texts
+from tailer.rows.choice import Decoded, Made
+from tailer.rows.explain import explain_value
 from tailer.rows.prepared import prepare
 from tailer.rows.typed.batch import TypedBuilt
 from tailer.rows.typed.form import form_of

@@ -86,7 +86,7 @@ def test_a_key(data: str, text: str) -> None:
 @pytest.mark.parametrize("text", [MARKER + "61", MARKER + "C080", MARKER + "c0 80", MARKER + "ff", MARKER + "x"])
 def test_an_escape_that_no_key_has_is_refused(text: str) -> None:
     """Else two texts would be one key."""
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"is the text of no key|is not UTF-8|fromhex"):
         encoder(KEY)(text)
 
 
@@ -182,3 +182,15 @@ def test_what_was_replaced_is_counted() -> None:
 def test_the_usual_bytes_of_a_value(text: str, value: str, usual: str) -> None:
     """What its reading gives when it becomes bytes again: a state has these, from the log and from a server."""
     assert usual_bytes(parse_type(text, {}))(bytes.fromhex(value)).hex() == usual
+
+
+def test_a_decimal_without_a_number_is_zero_but_in_a_key() -> None:
+    """The server accepts it; in a key it would have the text of another one."""
+    value, decimal = bytes.fromhex("00000002"), parse_type("decimal", {})
+    assert decimal.json(value) == "0.00"
+    assert reader(decimal, "string")(value) == "0.00"
+    for decimals in ("decimal", "string"):
+        with pytest.raises(ValueError, match="in a key"):
+            reader(key_type(decimal), decimals)(value)
+    with pytest.raises(ValueError, match="in a key"):
+        key_type(decimal).json(value)

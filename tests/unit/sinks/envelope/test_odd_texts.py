@@ -1,4 +1,4 @@
-"""Keys and values that UTF-8 refuses in every format of messages: four rows are four keys (`tests.helpers.odd_texts`)."""
+"""Keys and values that UTF-8 refuses in every format of messages: four rows are four keys (`helpers.odd_texts`)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from tailer.reading.counted_notices import CountedNotices
 from tailer.reading.mutations import Mutations
 from tailer.reading.payload import Entries, Payload
 from tailer.reading.replaced_texts import ReplacedTexts, replaced_texts
-from tailer.reading.task import DefinitionsById, OddKeys, ReadTask
+from tailer.reading.task import DefinitionsById, ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.rows.explain import explain_misfit, explain_value
 from tailer.rows.place import Place
@@ -37,7 +37,7 @@ from tailer.segments.group import Group, OnFault, entry_bytes, read_groups
 from tailer.segments.mask_key import MaskKey
 from tailer.segments.segment import SegmentFile
 from tailer.segments.segments import NoSegments, Segments
-from tailer.types.texts import counted_replacements
+from tailer.types.texts import OddKeys, counted_replacements
 
 CHUNK_ENTRIES: Final = 4096
 CHUNK_BYTES: Final = MIB

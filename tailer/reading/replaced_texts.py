@@ -55,8 +55,8 @@ def _in_row(
             continue
         with counted_replacements() as count:
             type_.json(data[off : off + length])
-            if count():
-                yield table.definition.name, column.name
+        if count():
+            yield table.definition.name, column.name
 
 
 def _type_of_value(type_: CqlType, path: bytes) -> CqlType | None:

@@ -1,4 +1,4 @@
-"""Text of CQL: the bytes that the server accepts, as a value and as a key. Pure but for a count of this thread's.
+"""Text of CQL: the bytes that the server accepts, as a value and as a key. Pure; whoever asks for it is told a count.
 
 The server's validator (`org.apache.cassandra.serializers.UTF8Serializer`, CASSANDRA-1088 and after) accepts more than
 UTF-8. A value is read so:
@@ -16,9 +16,9 @@ begins with the marker itself, are the marker and the bytes in hex, which `key_t
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final, Literal
 
 OddKeys = Literal["escape", "quarantine"]
@@ -54,18 +54,24 @@ class OddTextError(ValueError):
     """A key's text that the server accepts and UTF-8 does not, where such keys are not delivered."""
 
 
-class _Count(threading.local):
+class _Count:
     number = 0
 
 
-_replaced: Final = _Count()
+_COUNT: Final[ContextVar[_Count | None]] = ContextVar("replaced", default=None)
 
 
 @contextmanager
 def counted_replacements() -> Iterator[Callable[[], int]]:
-    """How many values of text this thread has read since that have a U+FFFD in place of what is no character."""
-    before = _replaced.number
-    yield lambda: _replaced.number - before
+    """How many values of text are read meanwhile, here, that have a U+FFFD in place of what is no character."""
+    count, around = _Count(), _COUNT.get()
+    token = _COUNT.set(count)
+    try:
+        yield lambda: count.number
+    finally:
+        _COUNT.reset(token)
+        if around is not None:
+            around.number += count.number
 
 
 def text_value(value: bytes) -> str:
@@ -74,7 +80,9 @@ def text_value(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         text, replaced = _read(value)
-        _replaced.number += replaced
+        count = _COUNT.get()
+        if count is not None:
+            count.number += replaced
         return text
 
 

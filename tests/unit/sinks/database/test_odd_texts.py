@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.helpers.odd_texts import BYTES, KEYS, READ, folder_with, insert
+from tests.unit.sinks.database.conftest import made
 from tests.unit.sinks.database.followed import follow
 from tests.unit.sinks.database.targets import Target
 
@@ -25,10 +26,18 @@ def first_of(target: Target) -> int:
 
 
 def test_change_rows(any_target: Target, tmp_path: Path) -> None:
-    folder = log(tmp_path, 0)
-    ran = follow(folder, any_target)
+    check_change_rows(any_target, tmp_path)
+
+
+def test_data_files(tmp_path: Path) -> None:
+    check_change_rows(made("files", tmp_path), tmp_path)
+
+
+def check_change_rows(target: Target, parent: Path) -> None:
+    folder = log(parent, 0)
+    ran = follow(folder, target)
     assert ran.code == 0, ran.err
-    found = any_target.rows("changes", ["partition_key", "clustering"])
+    found = target.rows("changes", ["partition_key", "clustering"])
     keys = [*KEYS, KEYS[-3]]
     assert [(json.loads(key), json.loads(clustering)) for key, clustering in found] == [
         ({"k": key}, {"c": key}) for key in keys

@@ -94,6 +94,10 @@ class UnknownTableError(DefinitionError):
     beside_known: bool = False
 
 
+class OddKeyError(DefinitionError):
+    """A key whose text Cassandra accepts and UTF-8 does not, where such keys are not delivered (--odd-keys)."""
+
+
 class OtherKeyError(DefinitionError):
     """A row of an earlier table with the name of a typed one, which had another key. `table`: the name."""
 

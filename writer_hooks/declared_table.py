@@ -31,6 +31,7 @@ from tailer.scan.record.record import (
     encode_record,
 )
 from tailer.scan.record.valid import TTL_MAX, is_ttl
+from tailer.schema.column_type import column_type
 from tailer.schema.model import ColumnKind
 from tailer.schema.record_definitions import KINDS
 from tailer.types import CqlType, parse_type
@@ -98,7 +99,7 @@ class Table:
                 _Place(
                     number,
                     each.name,
-                    parse_type(each.type, self.model.types),
+                    column_type(each, self.model.types),
                     MEMBERS if each.name in enums else encoders,
                 )
                 for number, each in enumerate(self.model.columns)

@@ -19,6 +19,7 @@ from uuid import UUID
 from tailer.types import CqlType
 from tailer.types.cql import Nested
 from tailer.types.integers import decimal_text
+from tailer.types.kinds import BY_NAME
 from tailer.types.parts import collection_parts, dense_vector_parts, parts_of, vector_parts
 from tailer.types.times import duration_parts
 from writer_hooks.fitting import class_of, fitting
@@ -48,7 +49,8 @@ def from_bytes(type_: CqlType, hint: Any = ANY) -> FromBytes:
         return _fitting(_or_none(_NESTED[traits.name](type_, wanted)), hint)
     readers = _NATIVE.get(traits.name, {})
     of_hint = readers.get(get_origin(wanted) or wanted)
-    read = of_hint or readers.get(ANY) or traits.read
+    # A program gets back the text that it wrote, also of a key (`types.texts`).
+    read = of_hint or readers.get(ANY) or BY_NAME[traits.name].read
     if hint is not ANY and (of_hint or _ALWAYS.get(traits.name) is class_of(wanted)):
         # All that it reads is of the hint's class: nothing has to be looked at again.
         return read if traits.zero else _or_null_of(hint, read, b"")

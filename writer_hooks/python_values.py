@@ -28,6 +28,7 @@ from uuid import UUID
 
 from tailer.types import CqlType
 from tailer.types.cql import Nested
+from tailer.types.kinds import BY_NAME
 from tailer.types.order import order_bytes
 from tailer.types.parts import collection_bytes, framed, vector_bytes
 from tailer.types.values import micros
@@ -51,7 +52,8 @@ def to_bytes(type_: CqlType) -> ToBytes:
     traits = type_.traits
     if isinstance(traits, Nested):
         return _NESTED[traits.name](type_, to_bytes)
-    pack, convert = traits.pack, _CONVERTED.get(traits.name)
+    # A program's text is never an escape (`types.texts`): that of a key is packed as any other.
+    pack, convert = BY_NAME[traits.name].pack, _CONVERTED.get(traits.name)
     if convert is None or pack is bytes:
         return convert or pack
     return lambda value: pack(convert(value))

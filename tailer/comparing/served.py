@@ -11,6 +11,7 @@ from tailer.schema.server import Session
 from tailer.schema.server_rows import Consistency, Row, quoted_names
 from tailer.snapshot.partitions import AskedTable, RawPartition
 from tailer.types import Shape
+from tailer.types.encode import usual_bytes
 from tailer.types.parts import framed, parts_of
 
 PIECE_ROWS: Final = 20_000
@@ -33,6 +34,7 @@ class ServedTable:
         self._clustering_count = len(clustering)
         self._data = [column.name for column in plan.shown]
         self._fields = {column.name for column in plan.shown if column.type.shape is Shape.UDT}
+        self._usual = {column.name: usual_bytes(column.type) for column in plan.shown}
         names = [*clustering, *self._data]
         self._asked = AskedTable(session, plan, [quoted_names([name]) for name in names], consistency)
 
@@ -54,6 +56,9 @@ class ServedTable:
         columns = dict(zip(self._data, data, strict=True))
         for name in self._fields:
             columns[name] = _whole(columns[name])
+        for name, value in columns.items():
+            # A state has a text that is no UTF-8 as its change row reads it.
+            columns[name] = None if value is None else self._usual[name](value)
         if clustering and clustering[0] is None:
             return None, columns
         return framed(clustering), columns

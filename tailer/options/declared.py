@@ -15,6 +15,7 @@ from tailer.schema.extras import Replicas
 from tailer.schema.typed import OnSchemaChange
 from tailer.segments.keystore import KEY_PASSWORD_VARIABLE, PASSWORD_VARIABLE
 from tailer.types.cql import Decimals
+from tailer.types.texts import OddKeys
 
 OnError = Literal["stop", "quarantine"]
 
@@ -263,6 +264,13 @@ TAIL: Final = (
         "on_error", kinds.word(*get_args(OnError)), "An entry that cannot be decoded stops, or is kept aside.", TROUBLE,
         "stop", "on-error", _ROWS, "onError", python=True,
         more="or `quarantine`: keep what cannot be decoded, and go on",
+    ),
+    Option(
+        "odd_keys", kinds.word(*get_args(OddKeys)), "A key whose text Cassandra accepts and UTF-8 does not stands as "
+        "its bytes in hex, or its entry is put into quarantine.", TROUBLE, "escape", "odd-keys", _ROWS, "oddKeys",
+        python=True,
+        more="or `quarantine`: entries with [a key whose text is no UTF-8](change-rows.md#texts) are put into "
+        "quarantine, and reading goes on",
     ),
     Option(
         "quarantine_tables", kinds.TABLE_IDS, "The id of a table that no definition names: its entries are put into "

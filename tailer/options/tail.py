@@ -23,6 +23,7 @@ from tailer.segments.keystore import key_source
 from tailer.segments.mask_key import MaskKey, mask_key
 from tailer.segments.segment import KeySource
 from tailer.types.cql import Decimals
+from tailer.types.texts import OddKeys
 
 _TABLE: Final = re.compile(r"\w+\.\w+", re.ASCII)
 _DEFAULTS: Final[dict[str, Any]] = {option.name: option.default_for(spark=False) for option in TAIL}
@@ -74,6 +75,7 @@ class TailOptions:
     assume_finished_after: float | None = _DEFAULTS["assume_finished_after"]
     settle_seconds: float | None = _DEFAULTS["settle_seconds"]
     on_error: OnError = _DEFAULTS["on_error"]
+    odd_keys: OddKeys = _DEFAULTS["odd_keys"]
     quarantine_tables: tuple[str, ...] = _DEFAULTS["quarantine_tables"]
     accept_loss: bool = _DEFAULTS["accept_loss"]
     archive: str | None = _DEFAULTS["archive"]
@@ -132,6 +134,11 @@ class TailOptions:
     @property
     def quarantine(self) -> bool:
         return self.on_error == "quarantine"
+
+    @property
+    def puts_values_aside(self) -> bool:
+        """Whether entries may be put aside for what only decoding shows."""
+        return self.quarantine or self.odd_keys == "quarantine"
 
     def keys(self) -> KeySource:
         """Where keys of encrypted segments come from. Reads the keystore; UsageError."""

@@ -41,6 +41,7 @@ from tailer.state.journal_records import (
 )
 from tailer.state.offset import NodeOffset
 from tailer.typed_decode import convert
+from tailer.types.texts import OddKeys
 
 OpenSegment = Callable[[int], SegmentFile]
 """The segment's file; FileNotFoundError when it is gone."""
@@ -54,6 +55,7 @@ class RowOptions(msgspec.Struct, frozen=True):
     typed: TypedTable | None = None
     masks: Masks = NO_MASKS
     extras: Extras = NO_EXTRAS
+    odd_keys: OddKeys = "escape"
 
     def record(self, consumer: str | None) -> OptionsRecord:
         held = msgspec.to_builtins(self)
@@ -63,6 +65,8 @@ class RowOptions(msgspec.Struct, frozen=True):
             del held["masks"]
         if not self.extras:
             del held["extras"]
+        if self.odd_keys == _DEFAULTS.odd_keys:
+            del held["odd_keys"]
         return OptionsRecord(consumer=consumer, options=held)
 
     @classmethod
@@ -230,6 +234,7 @@ class BatchTasks:
             masks=options.masks,
             extras=options.extras,
             ring=shape.ring if options.extras.by_ring else None,
+            odd_keys=options.odd_keys,
         )
         return FileTask(task, file.path.name)
 

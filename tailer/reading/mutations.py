@@ -75,8 +75,7 @@ class MutationEntries(Entries):
     """Mutations that are read by the same definitions."""
 
     def __init__(self, group: Group, task: ReadTask, prepared: Prepared, unsigned: bool, skipped: Counter[str]) -> None:
-        super().__init__(group, task.span.segment)
-        self.prepared = prepared
+        super().__init__(group, task.span.segment, prepared)
         self.unsigned = unsigned
         self._task = task
         self._skipped = skipped

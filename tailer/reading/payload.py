@@ -13,15 +13,17 @@ from typing import Protocol
 from tailer.errors import DefinitionError
 from tailer.rows.choice import AnyBatch, Decoded
 from tailer.rows.place import Place
+from tailer.rows.prepared import Prepared
 from tailer.segments.group import Group
 
 
 class Entries(ABC):
-    """Entries of one segment that are read one behind the other, by the same definitions."""
+    """Entries of one segment that are read one behind the other, by the same definitions, which are `prepared`."""
 
-    def __init__(self, group: Group, segment: int) -> None:
+    def __init__(self, group: Group, segment: int, prepared: Prepared) -> None:
         self.group = group
         self.segment = segment
+        self.prepared = prepared
 
     @abstractmethod
     def decode(self, chunk: Group, first: int) -> Decoded:

@@ -21,6 +21,7 @@ from tailer.position import Position
 from tailer.reading.counted_notices import CountedNotices
 from tailer.reading.mutations import Mutations
 from tailer.reading.payload import Entries, Payload
+from tailer.reading.replaced_texts import ReplacedTexts, replaced_texts
 from tailer.reading.task import DefinitionsById, ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.rows.explain import explain_misfit, explain_value
@@ -36,6 +37,7 @@ from tailer.segments.group import Group, OnFault, entry_bytes, read_groups
 from tailer.segments.mask_key import MaskKey
 from tailer.segments.segment import SegmentFile
 from tailer.segments.segments import NoSegments, Segments
+from tailer.types.texts import OddKeys, counted_replacements
 
 CHUNK_ENTRIES: Final = 4096
 CHUNK_BYTES: Final = MIB
@@ -52,8 +54,8 @@ class Reader:
     """Reads tasks; keeps prepared definitions from one task to the next.
 
     `skipped`: entries passed over, by the id of their first table. `left_out`: values that a typed form has no column
-    for, by column name. `unknown`: transactions left out that began before anything that is known. `key`: what hashes
-    of masked columns are made with.
+    for, by column name. `replaced`: values with text that is no character. `unknown`: transactions left out that began
+    before anything that is known. `key`: what hashes of masked columns are made with.
     """
 
     def __init__(self, key: MaskKey | None = None) -> None:
@@ -61,8 +63,9 @@ class Reader:
         self.unknown = 0
         self.skipped: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
+        self.replaced: ReplacedTexts = Counter()
         self._prepared: Prepared | None = None
-        self._prepared_of: tuple[DefinitionsById, Selection, Masks, TypedTable | None] | None = None
+        self._prepared_of: tuple[DefinitionsById, Selection, Masks, TypedTable | None, OddKeys] | None = None
 
     def read(
         self, task: ReadTask, file: SegmentFile, on_fault: OnFault, segments: Segments = NO_SEGMENTS
@@ -128,7 +131,10 @@ class Reader:
         place = Place(task.node, entries.segment, chunk.offsets)
         first = 0
         while first < len(chunk.starts):
-            decoded = entries.decode(chunk, first)
+            with counted_replacements() as count:
+                decoded = entries.decode(chunk, first)
+            if count():
+                self.replaced.update(replaced_texts(decoded, entries.prepared))
             batch, faults, misfit, ignored = decoded.made
             self.left_out.update(ignored)
             # Whoever is told of a fault may stop there: all rows before it were delivered then, and none behind it.
@@ -150,7 +156,7 @@ class Reader:
 
     def _prepare(self, task: ReadTask, definitions: DefinitionsById, at: Position, *, native: bool = False) -> Prepared:
         """DefinitionsById made ready for a task; `at`: the first entry that is to be read by them."""
-        wanted = definitions, task.selection, task.masks, task.typed
+        wanted = definitions, task.selection, task.masks, task.typed, task.odd_keys
         if self._prepared is None or self._prepared_of != wanted:
             given, masks = (
                 (definitions, task.masks) if task.typed is None else _of_form(task.typed, definitions, task.masks)
@@ -164,6 +170,7 @@ class Reader:
                     # In a log of a service entries are of one table each, and name it.
                     reaches=(lambda keyspace: True) if native else task.selection.reaches,
                     masking=masking_of(masks, self._key),
+                    strict_keys=task.odd_keys == "quarantine",
                 )
             except DefinitionError as error:
                 raise _placed(error, at) from None

@@ -46,19 +46,18 @@ class _Changes(Entries):
     """Changes that count at once."""
 
     def __init__(self, group: Group, segment: int, task: ReadTask, prepared: Prepared) -> None:
-        super().__init__(group, segment)
+        super().__init__(group, segment, prepared)
         self._task = task
-        self._prepared = prepared
 
     def decode(self, chunk: Group, first: int) -> Decoded:
         place = Place(self._task.node, self.segment, chunk.offsets, keeps_source=self._task.keeps_source)
         return self._read(chunk, first, None, place)
 
     def explain(self, decoded: Decoded, place: Place) -> DefinitionError:
-        return explain_record(decoded.index, decoded.data, self._prepared, place)
+        return explain_record(decoded.index, decoded.data, self.prepared, place)
 
     def _read(self, chunk: Group, first: int, number_from: int | None, place: Place) -> Decoded:
-        what = chunk.data, chunk.starts, chunk.sizes, self._prepared, first, number_from
+        what = chunk.data, chunk.starts, chunk.sizes, self.prepared, first, number_from
         return read_records(*what, place, self._task.typed)
 
 

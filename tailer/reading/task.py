@@ -13,6 +13,7 @@ from tailer.schema.model import TableDefinition
 from tailer.schema.ring import Primaries
 from tailer.schema.selection import Selection
 from tailer.schema.typed import TypedTable
+from tailer.types.texts import OddKeys
 
 DefinitionsById = Mapping[str, TableDefinition]
 
@@ -41,6 +42,8 @@ class ReadTask:
     changes of transactions to leave out, as (segment, logical offset, bytes); `walk`: what the walk for the span's
     commits found, where the reader cannot walk by itself.
 
+    `odd_keys`: whether keys whose text is no UTF-8 are escaped (`types.texts`), or their entries are faults.
+
     `extras`: what rows are told besides; `ring`: what the node is the first replica of, where that counts and is known.
     `keeps_source`: see `Place`.
     """
@@ -60,3 +63,4 @@ class ReadTask:
     extras: Extras = NO_EXTRAS
     ring: Primaries | None = None
     keeps_source: bool = False
+    odd_keys: OddKeys = "escape"

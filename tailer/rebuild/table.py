@@ -11,6 +11,7 @@ import msgspec
 
 from tailer.errors import DefinitionError
 from tailer.rebuild.by_name import in_order
+from tailer.schema.column_type import column_type
 from tailer.schema.model import Column, TableDefinition
 from tailer.schema.record_definitions import with_earlier
 from tailer.typed_decode import decode_msgpack
@@ -224,7 +225,7 @@ def _plan(encoded: bytes) -> Plan:
 
 
 def _key_column(column: Column, definition: TableDefinition) -> KeyColumn:
-    type_ = parse_type(column.type, definition.types)
+    type_ = column_type(column, definition.types)
     order = component(type_, desc=column.desc)
     return KeyColumn(column.name, type_, encoder(type_), order)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from tailer.errors import DefinitionError, OtherKeyError, UnknownTableError
+from tailer.errors import DefinitionError, OddKeyError, OtherKeyError, UnknownTableError
 from tailer.position import Position
 from tailer.rows.generic.build import ValueFault
 from tailer.rows.place import Place
@@ -28,6 +28,10 @@ _NEW_COLUMN: Final = (
 _OTHER_KEY: Final = (
     "This is an earlier table of the same name with another key: read it in the generic form (--table), "
     "or begin where `cdc-tail schema` says that the table of now is known since (--from; startingOffsets in Spark)."
+)
+
+_ODD_KEY: Final = (
+    "With --odd-keys escape (oddKeys in Spark, odd_keys in Python) such keys are delivered as their bytes."
 )
 
 _WHAT: Final = {
@@ -75,7 +79,14 @@ def unknown_table(id: bytes, at: Position, *, beside_known: bool) -> UnknownTabl
 
 
 def explain_value(fault: ValueFault, place: Place) -> DefinitionError:
-    """The error of an entry with a value that is none of its type."""
+    """The error of an entry with a value that is none of its type, or with a key that is not delivered."""
+    if fault.odd_key:
+        return OddKeyError(
+            "a key whose text Cassandra accepts and UTF-8 does not",
+            at=place.of(fault.entry),
+            found=fault.reason,
+            remedy=_ODD_KEY,
+        )
     return DefinitionError(
         "a value that does not fit its type", at=place.of(fault.entry), found=fault.reason, remedy=_CHECK_SCHEMA
     )

@@ -10,8 +10,10 @@ from uuid import UUID
 from tailer.errors import DefinitionError
 from tailer.rows.table_masks import NO_MASKING, Masking, TableMasks, as_hidden, table_masks
 from tailer.scan.tables import LENGTH_PREFIX, NO_COLUMN, ScanColumn, ScanTable, ScanTables
+from tailer.schema.column_type import column_type
 from tailer.schema.model import Column, TableDefinition
-from tailer.types import CqlType, parse_type, quote
+from tailer.types import CqlType, quote
+from tailer.types.collections import with_strict_keys
 from tailer.types.jsontext import ToJson
 
 SYSTEM_LOCAL: Final = UUID("7ad54392-bcdd-35a6-8417-4e047860b377").hex
@@ -71,8 +73,8 @@ class Prepared:
     masked: tuple[int, ...] = ()
 
 
-_shared: Final[dict[tuple[str, bool, bool, Masking], PreparedTable]] = {}
-"""The latest of each key, with whether it is delivered and followed, and what is masked."""
+_shared: Final[dict[tuple[str, bool, bool, Masking, bool], PreparedTable]] = {}
+"""The latest of each key, with whether it is delivered and followed, what is masked, and whether keys are strict."""
 
 
 def prepare(
@@ -84,6 +86,7 @@ def prepare(
     skip_unknown: bool = False,
     reaches: Callable[[str], bool] = lambda keyspace: True,
     masking: Masking = NO_MASKING,
+    strict_keys: bool = False,
 ) -> Prepared:
     """The definitions (by id) ready for `scan` and `build`. All ids are 32 hex digits; those of a native log's tables
     are followed by the 16 of the fingerprint, wherever they are keys.
@@ -92,7 +95,8 @@ def prepare(
     always is, for truncations. `unread` and `skip_unknown`: see ScanTables; `reaches`: whether a table of a keyspace
     may be wanted, known or not. Tables of equal definitions are shared. Raises DefinitionError for a type that does not
     parse; of a table that is neither wanted nor followed an entry is only passed over then. UsageError for a mask of
-    `masking` that a column of a wanted table cannot have.
+    `masking` that a column of a wanted table cannot have. `strict_keys`: of wanted tables an entry is a fault that has
+    a key whose text is no UTF-8.
     """
     tables: list[PreparedTable] = []
     passed, unusable = set(unread), set()
@@ -103,7 +107,7 @@ def prepare(
             continue
         try:
             of_table = masking if masking.masks and delivered else NO_MASKING
-            tables.append(_shared_table(table_id, definition, delivered, follow, of_table))
+            tables.append(_shared_table(table_id, definition, delivered, follow, of_table, strict_keys))
         except DefinitionError:
             if delivered or follow:
                 raise
@@ -116,12 +120,14 @@ def prepare(
 
 
 def _shared_table(
-    table_id: str, definition: TableDefinition, delivered: bool, followed: bool, masking: Masking
+    table_id: str, definition: TableDefinition, delivered: bool, followed: bool, masking: Masking, strict_keys: bool
 ) -> PreparedTable:
-    key = table_id, delivered, followed, masking
+    key = table_id, delivered, followed, masking, strict_keys
     held = _shared.get(key)
     if held is None or not (held.definition is definition or held.definition == definition):
         held = _prepare_table(table_id, definition, delivered, followed, masking)
+        if strict_keys and delivered:
+            held = _with_strict_keys(held)
         if len(_shared) >= SHARED_MAX:
             _shared.clear()
         _shared[key] = held
@@ -153,6 +159,14 @@ def _prepare_table(
     return made if masks is None else _masked(made, masks, masking)
 
 
+def _with_strict_keys(table: PreparedTable) -> PreparedTable:
+    def strict(columns: tuple[PreparedColumn, ...]) -> tuple[PreparedColumn, ...]:
+        types = [with_strict_keys(column.type) for column in columns]
+        return tuple(replace(column, type=type_, json=type_.json) for column, type_ in zip(columns, types, strict=True))
+
+    return replace(table, key=strict(table.key), clustering=strict(table.clustering), columns=strict(table.columns))
+
+
 def _masked(table: PreparedTable, masks: TableMasks, masking: Masking) -> PreparedTable:
     definition = table.definition
 
@@ -164,7 +178,7 @@ def _masked(table: PreparedTable, masks: TableMasks, masking: Masking) -> Prepar
 
 
 def _prepare_columns(definition: TableDefinition, columns: tuple[Column, ...]) -> tuple[PreparedColumn, ...]:
-    return tuple(_prepare_column(column, parse_type(column.type, definition.types)) for column in columns)
+    return tuple(_prepare_column(column, column_type(column, definition.types)) for column in columns)
 
 
 def _prepare_column(column: Column, type_: CqlType) -> PreparedColumn:

@@ -14,6 +14,7 @@ import msgspec
 
 from tailer.schema.masks import NO_MASKS, How, Masks, hashed_type
 from tailer.schema.model import Column, TableDefinition
+from tailer.types.texts import text_value
 
 Hide = Callable[[bytes], bytes]
 """A value's bytes to those that stand in their place."""
@@ -79,8 +80,8 @@ def as_hidden(definition: TableDefinition, column: Column, masking: Masking) -> 
 def last4(value: bytes) -> bytes:
     """Four stars and the last four characters, where at least as many stay hidden; else four stars alone."""
     try:
-        text = value.decode()
-    except UnicodeDecodeError:
+        text = text_value(value)
+    except ValueError:
         return _STARS.encode()
     return (_STARS + (text[-_SHOWN:] if len(text) >= _SHOWN + _HIDDEN_MIN else "")).encode()
 

@@ -13,6 +13,7 @@ from typing import Final, Literal
 import msgspec
 
 from tailer.errors import UsageError
+from tailer.schema.column_type import column_type
 from tailer.schema.model import Column, ColumnKind, TableDefinition, TypeField
 from tailer.schema.record_definitions import with_removed
 from tailer.schema.rows import BASE_TS
@@ -24,7 +25,7 @@ from tailer.schema.typed_columns import (
     live_key,
     same_values,
 )
-from tailer.types import CqlType, parse_type
+from tailer.types import CqlType
 from tailer.types.cql import Decimals
 
 META: Final = (
@@ -86,7 +87,7 @@ class TypedTable(msgspec.Struct, frozen=True):
 
     def type_of(self, column: TypedColumn) -> CqlType:
         """The type of one of its columns."""
-        return parse_type(column.type, {**self.types, **column.types} if column.types else self.types)
+        return column_type(column, {**self.types, **column.types} if column.types else self.types)
 
     def names_in(self, definition: TableDefinition) -> dict[str, str]:
         """The form's names of columns that have another name in a definition of the table."""

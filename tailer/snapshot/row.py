@@ -19,6 +19,7 @@ from tailer.rebuild.facts import Kind, by_age
 from tailer.rebuild.table import DataColumn, Plan
 from tailer.snapshot.wanted import Wanted, WantedColumn
 from tailer.types import Shape
+from tailer.types.encode import usual_bytes
 from tailer.types.parts import collection_parts, parts_of
 
 Values = Sequence[bytes | None]
@@ -35,6 +36,7 @@ class RowReader:
         self._plan = plan
         self._wanted = wanted
         self._with_fields = {column.name for column in plan.shown if column.type.has_fields}
+        self._usual = {column.name: usual_bytes(column.type) for column in plan.shown}
 
     def rows(self, partition: Sequence[Values], second: int, until: int) -> Iterator[ServedRow]:
         """All rows of a partition, of what was asked for of each.
@@ -62,8 +64,7 @@ class RowReader:
             value = values[at]
             if value is None:
                 continue
-            if column.name in self._with_fields:
-                self._check(column, value)
+            value = self._checked(column, value)
             told = None if written is None else values[written]
             left = None if ttl is None else values[ttl]
             shape = column.type.shape
@@ -80,9 +81,12 @@ class RowReader:
                         facts.append(_cell(column.name, path, part, time_of, end_of, second, until))
         return facts
 
-    def _check(self, column: DataColumn, value: bytes) -> None:
+    def _checked(self, column: DataColumn, value: bytes) -> bytes:
+        """The value as the log's change rows would give it."""
         try:
-            column.type.json(value)
+            if column.name in self._with_fields:
+                column.type.json(value)
+            return self._usual[column.name](value)
         except ValueError as error:
             # ALTER TYPE added a field, and the consumer has not read the log that far.
             raise UsageError(

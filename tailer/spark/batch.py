@@ -90,7 +90,11 @@ def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, s
             for step in steps(tail, once=True, say=say):
                 native = parts.survey.dropped is not None
                 # Of a native log a transaction may be lost whose commit is there.
-                if options.quarantine or (options.accept_loss and native) or (not native and _asks(parts, step, met)):
+                if (
+                    options.puts_values_aside
+                    or (options.accept_loss and native)
+                    or (not native and _asks(parts, step, met))
+                ):
                     _decide(tail, step)
                 for planned in tail.tasks(step, piece_bytes):
                     task = planned.task

@@ -27,6 +27,7 @@ from tailer.planning.batch_tasks import FileTask
 from tailer.position import Position, Span
 from tailer.reading.counted_notices import CountedNotices
 from tailer.reading.reader import Reader, count_left_out
+from tailer.reading.replaced_texts import count_replaced
 from tailer.reading.task import Change, ReadTask
 from tailer.remote.access import Access, access_of
 from tailer.remote.link import Link
@@ -48,6 +49,7 @@ from tailer.spark.row_job import has_rows, read_rows
 from tailer.spark.spooled import is_piece, read_piece_job
 from tailer.spark.task_wait import TaskWait
 from tailer.typed_decode import decode_msgpack, msgpack_decoder
+from tailer.types.texts import OddKeys
 
 if TYPE_CHECKING:
     import pyarrow
@@ -84,6 +86,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     ring: Primaries | None = None
     access: tuple[str, str, str, str] | None = None
     wait: float = 0.0
+    odd_keys: OddKeys = "escape"
 
 
 class JobPacker:
@@ -124,6 +127,7 @@ class JobPacker:
             task.ring,
             astuple(access_of(options)) if isinstance(place, NodeUrl) else None,
             wait,
+            task.odd_keys,
         )
         return msgspec.msgpack.encode(job)
 
@@ -156,6 +160,7 @@ def _read_log(job: Job) -> Iterator[pyarrow.RecordBatch]:
         job.masks,
         job.extras,
         job.ring,
+        odd_keys=job.odd_keys,
     )
     reader = _reader(job.mask_key)
     # Who brings the bytes along needs no node.
@@ -247,6 +252,7 @@ def _source(job: Job) -> Source:
 def _left_out(reader: Reader) -> list[str]:
     """What the typed form of this task had no column for, and what began before anything that is known."""
     count_left_out(reader.left_out, " (onSchemaChange=ignore)", _NOTICES)
+    count_replaced(reader.replaced, _NOTICES)
     return [*reader.take_notices(), *_NOTICES.take()]
 
 

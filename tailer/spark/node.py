@@ -223,7 +223,7 @@ class Node(NodeStanding):
         self.held, self.waiting = step.held, step.waiting
         if step.tasks or step.moved:
             self._journal_start(step)
-            if self.options.quarantine or self._may_lose() or self._may_ask(step):
+            if self.options.puts_values_aside or self._may_lose() or self._may_ask(step):
                 self._decide(step)
             self._tail.advance(step)
             used = sum(task.span.bytes for task in step.tasks)
@@ -271,7 +271,7 @@ class Node(NodeStanding):
         """Whether an entry that cannot be delivered may become readable, or be left out, by the options."""
         options = self.options
         asks = options.server is not None or bool(options.quarantine_tables) or bool(options.peers)
-        return options.quarantine or self._may_lose() or asks
+        return options.puts_values_aside or self._may_lose() or asks
 
     def _may_ask(self, step: Step) -> bool:
         """Whether an entry of the step may be of a table that no definition names, or have a column that only a node's

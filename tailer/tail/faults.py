@@ -9,7 +9,14 @@ from collections.abc import Callable
 from uuid import UUID
 
 from tailer.definitions.outside import OutsideSources
-from tailer.errors import CdcError, DefinitionError, LossError, QuarantineFullError, UnknownTableError
+from tailer.errors import (
+    CdcError,
+    DefinitionError,
+    LossError,
+    OddKeyError,
+    QuarantineFullError,
+    UnknownTableError,
+)
 from tailer.options.tail import TailOptions
 from tailer.planning.absent import check_mounted
 from tailer.planning.loss import lost
@@ -77,7 +84,9 @@ class Faults:
         """
 
         def on_fault(at: Position, error: CdcError, data: bytes) -> None:
-            if isinstance(error, UnknownTableError):
+            if isinstance(error, OddKeyError):
+                news = False
+            elif isinstance(error, UnknownTableError):
                 news = self._unknown.learn(error, at)
             else:
                 news = isinstance(error, DefinitionError) and self._outside.ask_again(at)
@@ -93,7 +102,7 @@ class Faults:
             self._lose(at, error, len(data))
         elif isinstance(error, UnknownTableError):
             self._keep_unknown(at, error, data)
-        elif self._options.quarantine and not isinstance(error, LossError):
+        elif isinstance(error, OddKeyError) or (self._options.quarantine and not isinstance(error, LossError)):
             self._keep(at, error, data)
         else:
             raise error

@@ -86,4 +86,4 @@ class TailParts:
     def row_options(self, typed: TypedTable | None) -> RowOptions:
         """What shapes the rows of this run, in that typed form (None: in the generic one)."""
         tables, changes = self.options.selection.tables, self.options.schema_changes
-        return RowOptions(tables, changes, typed, self.masks, self.placement.extras)
+        return RowOptions(tables, changes, typed, self.masks, self.placement.extras, self.options.odd_keys)

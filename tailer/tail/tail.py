@@ -28,6 +28,7 @@ from tailer.planning.plan import Edge, Plan, plan
 from tailer.position import Position, Span
 from tailer.reading.counted_notices import CountedNotices
 from tailer.reading.reader import count_left_out
+from tailer.reading.replaced_texts import count_replaced
 from tailer.reading.task import ReadTask
 from tailer.rows.choice import AnyBatch
 from tailer.schema.model import TableDefinition
@@ -174,6 +175,7 @@ class Tail(Standing):
             yield from self._read(task, file)
         self._notices += [*self._stale.about(reader.skipped, task.definitions), *reader.take_notices()]
         count_left_out(reader.left_out, ", which is newer than this run", self._left_out)
+        count_replaced(reader.replaced, self._left_out)
 
     def _read(self, task: ReadTask, file: SegmentFile) -> Iterator[AnyBatch]:
         reader, on_fault = self._parts.reader, self._parts.faults.reading(self.offset.position)

@@ -4,15 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from tailer.types import kinds
-from tailer.types.cql import CqlType, Nested, Shape
+from tailer.types.cql import CqlType, Native, Nested, Shape
 from tailer.types.cql_name import cql_name
 from tailer.types.jsontext import EMPTY, ToJson, as_key, quote
 from tailer.types.parts import collection_parts, dense_vector_parts, parts_of, vector_parts
 
 _NULL_KEY: Final = '"null"'
+
+
+def key_type(type_: CqlType) -> CqlType:
+    """The type as that of a key: its texts, at any depth, are told apart by their bytes (see `texts`)."""
+    return _with_native(_with_native(type_, kinds.TEXT, kinds.KEY_TEXT), kinds.DECIMAL, kinds.KEY_DECIMAL)
+
+
+def with_strict_keys(type_: CqlType) -> CqlType:
+    """The type with keys, if any are in it, that are not delivered where their text is no UTF-8."""
+    return _with_native(type_, kinds.KEY_TEXT, kinds.STRICT_KEY_TEXT)
+
+
+@lru_cache(maxsize=4096)
+def _with_native(type_: CqlType, have: Native, want: Native) -> CqlType:
+    """The type with another row of the table of types in place of one; itself where it has none of it."""
+    traits = type_.traits
+    if isinstance(traits, Native):
+        return _native_type(want) if traits is have else type_
+    arguments = tuple(_with_native(argument, have, want) for argument in type_.arguments)
+    if all(new is old for new, old in zip(arguments, type_.arguments, strict=True)):
+        return type_
+    json = _json_of(traits, arguments, type_)
+    return replace(type_, json=json, key_json=as_key(json), arguments=arguments)
+
+
+@lru_cache(maxsize=8)
+def _native_type(native: Native) -> CqlType:
+    return kinds.native_type(native)
+
+
+def _json_of(traits: Nested, arguments: tuple[CqlType, ...], of: CqlType) -> ToJson:
+    """The JSON of values of a type with other arguments."""
+    elements = [argument.json for argument in arguments]
+    if traits is kinds.MAP:
+        return _map_json(arguments[0].key_json, elements[1])
+    if traits is kinds.TUPLE:
+        return _tuple_json(elements)
+    if traits is kinds.UDT:
+        return _udt_json(list(zip(of.names, elements, strict=True)))
+    # Elements that are replaced have no fixed size.
+    return _vector_json(elements[0], of.dimension) if traits is kinds.VECTOR else _array_json(elements[0])
 
 
 def list_of(element: CqlType, *, frozen: bool) -> CqlType:
@@ -22,11 +64,13 @@ def list_of(element: CqlType, *, frozen: bool) -> CqlType:
 
 def set_of(element: CqlType, *, frozen: bool) -> CqlType:
     """`set<element>`."""
+    element = key_type(element)
     return _collection(kinds.SET, f"set<{element.text}>", (element,), _array_json(element.json), frozen)
 
 
 def map_of(key: CqlType, value: CqlType, *, frozen: bool) -> CqlType:
     """`map<key, value>`."""
+    key = key_type(key)
     json = _map_json(key.key_json, value.json)
     return _collection(kinds.MAP, f"map<{key.text}, {value.text}>", (key, value), json, frozen)
 

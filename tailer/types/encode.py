@@ -7,21 +7,23 @@ The text is one to one with the bytes but for what prints alike; there the usual
 * an IPv4 address mapped into IPv6 (16 bytes), which prints as IPv4 (4 bytes);
 * a varint, or a decimal's unscaled number, with more leading bytes than it needs;
 * a frozen UDT or tuple that ends before its last fields (older than they are): nulls are written for them;
-* a frozen collection of no bytes at all, and a negative time, or one beyond a day.
+* a frozen collection of no bytes at all, and a negative time, or one beyond a day;
+* a text that is no key and no UTF-8 (see `texts`).
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from tailer.types import forms
-from tailer.types.cql import CqlType, FromJson, Nested
+from tailer.types.cql import CqlType, FromJson, Native, Nested
 from tailer.types.parts import collection_bytes, framed, vector_bytes
 from tailer.types.read_json import read_json
 from tailer.types.scalars import parse_uuid
+from tailer.types.texts import may_be_odd, text_value
 
 
 def encoder(type_: CqlType) -> FromJson:
@@ -42,6 +44,20 @@ def encoder(type_: CqlType) -> FromJson:
         raise ValueError(f"{value!r:.80} is no JSON of a {kind}")
 
     return encode_scalar
+
+
+def usual_bytes(type_: CqlType) -> Callable[[bytes], bytes]:
+    """A value's bytes as its change row gives them again, where it has a text that is no UTF-8; else as they are."""
+    if not _has_text(type_):
+        return bytes
+    encode, json = encoder(type_), type_.json
+    return lambda value: encode(read_json(json(value))) if may_be_odd(value) else value
+
+
+def _has_text(type_: CqlType) -> bool:
+    """Whether it is, or has in it, a text that is no key."""
+    traits = type_.traits
+    return traits.read is text_value if isinstance(traits, Native) else any(map(_has_text, type_.arguments))
 
 
 def key_encoder(type_: CqlType) -> FromJson:

@@ -1,7 +1,7 @@
 """Numbers of any length, varint and decimal: bytes to text and back. Knows no other type.
 
 varint     two's complement, as few bytes as hold it (more are read too)
-decimal    scale i32 | unscaled varint
+decimal    scale i32 | unscaled varint; of none of its bytes, which the server accepts (`DecimalSerializer`), it is zero
 """
 
 from __future__ import annotations
@@ -45,6 +45,18 @@ def parse_whole(text: str) -> int:
     return int(text) if len(text) < _DIGITS_MAX else int(Decimal(text))
 
 
+def key_decimal_json(value: bytes) -> str:
+    """JSON of a decimal that is a key."""
+    return decimal_json(checked_key_decimal(value))
+
+
+def checked_key_decimal(value: bytes) -> bytes:
+    """The value; ValueError where it has no unscaled number: another key would have the same text."""
+    if len(value) == _SCALE.size:
+        raise wrong_length(value, "decimal in a key", "at least 5")
+    return value
+
+
 def decimal_json(value: bytes) -> str:
     """JSON of a decimal."""
     return decimal_text(value) if value else EMPTY
@@ -52,8 +64,8 @@ def decimal_json(value: bytes) -> str:
 
 def decimal_parts(value: bytes) -> tuple[int, int]:
     """The unscaled number and the scale of a decimal of at least one byte."""
-    if len(value) < 5:
-        raise wrong_length(value, "decimal", "at least 5")
+    if len(value) < _SCALE.size:
+        raise wrong_length(value, "decimal", "at least 4")
     return int.from_bytes(value[4:], "big", signed=True), _SCALE.unpack_from(value)[0]
 
 

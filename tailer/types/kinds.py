@@ -10,7 +10,7 @@ from decimal import Decimal
 from struct import Struct
 from typing import Any, Final
 
-from tailer.types import encode, floats, forms, integers, order, printed, scalars, times, value_json, values
+from tailer.types import encode, floats, forms, integers, order, printed, scalars, texts, times, value_json, values
 from tailer.types.counter import counter_json
 from tailer.types.cql import CqlType, Native, Nested, Shape, ValueToJson
 from tailer.types.fixed import fixed_json, fixed_reader
@@ -111,7 +111,7 @@ ROWS: Final = (
     _whole("smallint", "ShortType", "h", arrow="int16", form=forms.SHORT),
     _letters(
         "text", ("UTF8Type",), "string", printed=printed.TEXT, json=scalars.text_json, parse=str, pack=str.encode,
-        read=scalars.text_value, zero=True, synonyms=("varchar",), python=("builtins.str",),
+        read=texts.text_value, zero=True, synonyms=("varchar",), python=("builtins.str",),
     ),
     _fixed(
         "time", ("TimeType",), "q", arrow="int64", printed=printed.TIME, form=forms.LONG, text=times.time_text,
@@ -163,15 +163,29 @@ NESTED: Final = (LIST, SET, MAP, TUPLE, UDT, VECTOR)
 BY_NAME: Final[Mapping[str, Native]] = {native.name: native for native in ROWS}
 CUSTOM: Final = BY_NAME["custom"]
 TEXT: Final = BY_NAME["text"]
+KEY_TEXT: Final = TEXT._replace(
+    printed=printed.KEY_TEXT, json=scalars.key_text_json, read=texts.key_text_value, pack=texts.key_text_bytes
+)
+"""A text that is a key, or in one: see `texts`."""
+STRICT_KEY_TEXT: Final = KEY_TEXT._replace(json=scalars.strict_key_text_json, read=texts.strict_key_text_value)
+"""The same, where keys that are no UTF-8 are not delivered."""
+DECIMAL: Final = BY_NAME["decimal"]
+KEY_DECIMAL: Final = DECIMAL._replace(
+    json=integers.key_decimal_json,
+    read=lambda value: values.decimal_value(integers.checked_key_decimal(value)),
+    read_text=lambda value: integers.decimal_text(integers.checked_key_decimal(value)),
+)
+"""A decimal that is a key, or in one."""
 
 
-def _type(native: Native) -> CqlType:
+def native_type(native: Native) -> CqlType:
+    """The type of one row of the table."""
     key_json = native.json if native.quoted else as_key(native.json)
     return CqlType(native.name, native, native.json, key_json, native.size if native.bare else None, native.shape)
 
 
 NATIVES: Final[Mapping[str, CqlType]] = {
-    word: _type(native) for native in ROWS if native is not CUSTOM for word in (native.name, *native.synonyms)
+    word: native_type(native) for native in ROWS if native is not CUSTOM for word in (native.name, *native.synonyms)
 }
 """Every word of CQL for a type without arguments."""
 

@@ -20,13 +20,14 @@ TIME: Final = 12
 TIMESTAMP: Final = 13
 DURATION: Final = 14
 INET: Final = 15
-NOTHING: Final = 16
-CUSTOM: Final = 17
+KEY_TEXT: Final = 16
+NOTHING: Final = 17
+CUSTOM: Final = 18
 
 # From here on values have parts, and from DENSE_VECTOR on their number is the type's.
-ARRAY: Final = 18
-MAP: Final = 19
-TUPLE: Final = 20
-UDT: Final = 21
-DENSE_VECTOR: Final = 22
-VECTOR: Final = 23
+ARRAY: Final = 19
+MAP: Final = 20
+TUPLE: Final = 21
+UDT: Final = 22
+DENSE_VECTOR: Final = 23
+VECTOR: Final = 24

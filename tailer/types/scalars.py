@@ -8,21 +8,27 @@ from json.encoder import encode_basestring
 from typing import Any, Final, NoReturn
 
 from tailer.types.jsontext import EMPTY, quote, wrong_length
+from tailer.types.texts import key_text_value, strict_key_text_value, text_value
 
 _IPV4: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 
 
-def text_value(value: bytes) -> str:
-    """A text: UTF-8."""
-    try:
-        return value.decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"byte {error.start} of the text is not UTF-8") from None
-
-
 def text_json(value: bytes) -> str:
-    """JSON of a text."""
-    text = text_value(value)
+    """JSON of a text that is no key."""
+    return _string(text_value(value))
+
+
+def key_text_json(value: bytes) -> str:
+    """JSON of a text that is a key."""
+    return _string(key_text_value(value))
+
+
+def strict_key_text_json(value: bytes) -> str:
+    """The same, where keys that are no UTF-8 are not delivered."""
+    return _string(strict_key_text_value(value))
+
+
+def _string(text: str) -> str:
     encoded = encode_basestring(text)
     return quote(text) if "\\u" in encoded else encoded
 

@@ -24,7 +24,7 @@ def is_usual(kind: int, at: int, length: int) -> bool:
     """Whether the bytes are those that are made of the value's JSON. False also where that takes long to tell."""
     if kind >= k.NOTHING or kind == k.DURATION or kind == k.COUNTER:
         return False
-    if length == 0 or kind == k.INTEGER or kind == k.TEXT or kind == k.ASCII or kind == k.BLOB:
+    if length == 0 or kind == k.INTEGER or kind == k.TEXT or kind == k.KEY_TEXT or kind == k.ASCII or kind == k.BLOB:
         return True
     if kind == k.UUID or kind == k.TIMESTAMP or kind == k.DATE:
         return True

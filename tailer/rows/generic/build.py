@@ -18,15 +18,22 @@ from tailer.scan.index import PARTITION_DELETION, ROW_LINE, STATIC_ROW, UPDATE_F
 from tailer.scan.key import split_partition_key
 from tailer.scan.tables import NO_COLUMN
 from tailer.types import murmur3_token
+from tailer.types.texts import OddTextError
 
 _UPDATE_WIDTH: Final = len(UPDATE_FIELDS)
 
 
 class ValueFault(NamedTuple):
-    """An entry (by its number) with a value that is none of its type, and why. It gives no row."""
+    """An entry (by its number) with a value that is none of its type, and why. It gives no row. `odd_key`: the value is
+    a key that the run does not deliver."""
 
     entry: int
     reason: str
+    odd_key: bool = False
+
+    @classmethod
+    def of(cls, entry: int, error: ValueError) -> ValueFault:
+        return cls(entry, str(error), isinstance(error, OddTextError))
 
 
 class Built(NamedTuple):
@@ -44,7 +51,7 @@ def build(index: Index, data: bytes, prepared: Prepared, place: Place) -> Built:
         try:
             at = builder.add_lines(at)
         except ValueError as error:
-            at = builder.drop_entry(str(error))
+            at = builder.drop_entry(error)
     return Built(ChangeBatch.of(builder.rows), builder.faults)
 
 
@@ -95,10 +102,10 @@ class _Builder:
                 open_range.add_bound(line, update, rows)
         return len(lines)
 
-    def drop_entry(self, reason: str) -> int:
+    def drop_entry(self, error: ValueError) -> int:
         """Takes back the rows of the entry being built, and notes why; where the next entry's lines begin."""
         del self.rows[self.mark :]
-        self.faults.append(ValueFault(self.entry, reason))
+        self.faults.append(ValueFault.of(self.entry, error))
         at = self.begun
         while at < len(self.lines) and self.updates[self.lines[at] * _UPDATE_WIDTH] == self.entry:
             at += ROW_WIDTH

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailer.errors import SystemFailedError
 from tailer.jit.addresses import address_of
@@ -19,8 +20,9 @@ from tailer.rows.typed.arrays import bool_array, fixed_array, text_array
 from tailer.rows.typed.compiled import decimals
 from tailer.rows.typed.compiled.decode import TOO_LONG, UUID_LETTERS, put_counters, put_ends, put_fixed, put_texts
 from tailer.rows.typed.form import FormValue
-from tailer.types import forms, printed
+from tailer.types import CqlType, forms, printed
 from tailer.types.kinds import BY_NAME, ROWS
+from tailer.types.texts import MARKER
 
 Numbers = npt.NDArray[Any]
 
@@ -89,8 +91,7 @@ def _texts(column: FormValue, source: Source, places: Column) -> pa.Array:
     letters = np.empty(ends[-1], np.uint8)
     beyond = put_texts(source.base, off, rows, ends_at, address_of(letters))
     made = text_array(column.arrow, ends, letters, valid, count)
-    if beyond:
-        mark_no_texts(kind, made, ends, letters, places.bad)
+    mark_no_texts(column.type, made, ends, letters, beyond, places.bad)
     return made
 
 
@@ -101,11 +102,19 @@ def mark_any(marks: Numbers, ends: Numbers, bad: Numbers) -> None:
     bad[before[ends[1:]] > before[ends[:-1]]] = 1
 
 
-def mark_no_texts(kind: str, made: pa.Array, ends: Numbers, letters: Numbers, bad: Numbers) -> None:
-    """Marks rows of texts beyond ASCII that are none of their kind."""
-    if BY_NAME[kind].printed == printed.ASCII:
+def mark_no_texts(type_: CqlType, made: pa.Array, ends: Numbers, letters: Numbers, beyond: int, bad: Numbers) -> None:
+    """Marks rows of texts that do not stand for themselves (`types.texts`). `beyond`: whether any is beyond ASCII."""
+    kind = type_.traits.printed
+    if kind == printed.KEY_TEXT:
+        # As bytes: what is no UTF-8 is looked for below.
+        escaped = pc.starts_with(made.cast(pa.binary()), MARKER)
+        if pc.any(escaped).as_py():
+            bad[pc.fill_null(escaped, False).to_numpy(zero_copy_only=False)] = 1
+    if not beyond:
+        return
+    if kind == printed.ASCII:
         mark_any(letters >= 0x80, ends, bad)
-    elif BY_NAME[kind].printed == printed.TEXT:
+    elif kind in (printed.TEXT, printed.KEY_TEXT):
         _mark_no_utf8(made, ends, letters, bad)
 
 

@@ -159,7 +159,7 @@ class _Walk:
             except ValueError as error:
                 failed.add(entry)
                 self.ignored = ignored
-                self.faults.append(ValueFault(entry, str(error)))
+                self.faults.append(ValueFault.of(entry, error))
             except _MisfitError as error:
                 self.misfit = Misfit(entry, *error.args)
                 return

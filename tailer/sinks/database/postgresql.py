@@ -47,6 +47,8 @@ _STAGED: Final[Mapping[ValueKind, str]] = {**_TYPES, "decimal": "text"}
 # An error in the middle of many rows is raised; that it is also logged would be said twice.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
 _NAME_BYTES: Final = 63
+_DATA: Final = "22000"
+"""The SQLSTATE of data that does not fit."""
 _PATIENT: Final = {
     "connect_timeout": "10", "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3",
     "tcp_user_timeout": "30000", "application_name": "cdc-tail",
@@ -100,7 +102,7 @@ class PostgresStore(Store):
             for statement in _SESSION:
                 self.run(statement)
         except psycopg.Error as error:
-            raise documented(self.name, _sentence(error), error.sqlstate) from error
+            raise documented(self.name, _sentence(error), _state(error)) from error
 
     def close(self) -> None:
         if self._connection is not None:
@@ -121,7 +123,7 @@ class PostgresStore(Store):
     def documented(self, error: Exception) -> CdcError | None:
         if not isinstance(error, psycopg.Error):
             return None
-        return documented(self.name, _sentence(error), error.sqlstate)
+        return documented(self.name, _sentence(error), _state(error))
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> int:
         return self._at_hand.execute(statement.encode(), values or None).rowcount
@@ -228,6 +230,11 @@ def _with_percents(statement: str) -> str:
 def _is_any_text(wanted: str, there: str) -> bool:
     """A `varchar(n)` refuses what is longer; it cuts nothing but spaces at the end, and those of casts only."""
     return wanted == "text" and there.startswith("character varying")
+
+
+def _state(error: psycopg.Error) -> str | None:
+    """The SQLSTATE of an error; psycopg has none for data that it does not send, such as a NUL."""
+    return _DATA if error.sqlstate is None and isinstance(error, psycopg.DataError) else error.sqlstate
 
 
 def _sentence(error: psycopg.Error) -> str:

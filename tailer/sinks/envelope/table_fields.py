@@ -11,10 +11,11 @@ import numpy as np
 
 from tailer.errors import DefinitionError
 from tailer.position import Position
+from tailer.schema.column_type import column_type
 from tailer.schema.model import Column, TableDefinition
 from tailer.sinks.envelope.changes import Changes, fields_in
 from tailer.sinks.envelope.spelling import NULL, Spell, Spelling
-from tailer.types import CqlType, parse_type
+from tailer.types import CqlType
 
 
 class FieldColumn(NamedTuple):
@@ -106,5 +107,5 @@ class TableFieldsBook:
         return TableFields(definition, columns[0], len(definition.partition_key), columns[1])
 
     def _column(self, column: Column, definition: TableDefinition) -> FieldColumn:
-        type_ = parse_type(column.type, definition.types)
+        type_ = column_type(column, definition.types)
         return FieldColumn(column.name, type_, self._spelling.of(type_), column.kind == "static")

@@ -20,6 +20,7 @@ from tailer.types.compiled.digits import (
     put_uuid,
     read_signed,
 )
+from tailer.types.texts import MARKER
 
 _QUOTE: Final = 0x22
 _BACKSLASH: Final = 0x5C
@@ -36,12 +37,13 @@ def _escapes() -> npt.NDArray[np.uint8]:
 
 
 _ESCAPES: Final = _escapes()
+_MARKER: Final = np.frombuffer(MARKER.encode(), np.uint8)
 _UPPER_HEX: Final = np.frombuffer(b"0123456789ABCDEF", np.uint8)
 
 
 @compiled
 def put_text(pos: int, off: int, length: int, is_ascii: bool) -> int:
-    """A string. Bytes that are no UTF-8 (no ASCII) are LEFT."""
+    """A string. Bytes that are no UTF-8 (no ASCII) are LEFT: what the server accepts of them is for `types.texts`."""
     store(pos, _QUOTE)
     pos += 1
     odd = 0
@@ -55,6 +57,22 @@ def put_text(pos: int, off: int, length: int, is_ascii: bool) -> int:
             return LEFT
     store(pos, _QUOTE)
     return pos + 1
+
+
+@compiled
+def put_key_text(pos: int, off: int, length: int) -> int:
+    """The text of a key. One that does not stand for itself is LEFT (`types.texts`)."""
+    return LEFT if _begins_with_marker(off, length) else put_text(pos, off, length, False)
+
+
+@compiled
+def _begins_with_marker(off: int, length: int) -> bool:
+    if length < len(_MARKER):
+        return False
+    for at in range(len(_MARKER)):
+        if load(off + at) != _MARKER[at]:
+            return False
+    return True
 
 
 @compiled

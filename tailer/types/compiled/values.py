@@ -12,7 +12,7 @@ from tailer.types.compiled import plan as p
 from tailer.types.compiled.counters import put_counter
 from tailer.types.compiled.digits import LEFT, NO_ROOM, literal, put, put_copy, put_number, read_signed
 from tailer.types.compiled.floats import put_double, put_float
-from tailer.types.compiled.scalars import put_blob, put_decimal, put_inet, put_quoted_uuid, put_text
+from tailer.types.compiled.scalars import put_blob, put_decimal, put_inet, put_key_text, put_quoted_uuid, put_text
 from tailer.types.compiled.times import put_date, put_duration, put_time, put_timestamp, read_vint, vint_size
 
 _ROOM: Final = 160
@@ -40,6 +40,8 @@ def put_null(pos: int) -> int:
 def _put_scalar(pos: int, kind: int, size: int, off: int, length: int) -> int:
     if kind == k.TEXT or kind == k.ASCII:
         return put_text(pos, off, length, kind == k.ASCII)
+    if kind == k.KEY_TEXT:
+        return put_key_text(pos, off, length)
     if kind == k.BLOB or (kind == k.CUSTOM and length):
         return put_blob(pos, off, length)
     if length == 0:
@@ -216,6 +218,8 @@ def put_part(writer: int, pos: int, limit: int, type_: int, at: int, length: int
             return put_number(pos, read_signed(at, length))
         if kind == k.TEXT:
             return put_text(pos, at, length, False)
+        if kind == k.KEY_TEXT:
+            return put_key_text(pos, at, length)
     return call(writer, pos, limit, type_, at, length)
 
 

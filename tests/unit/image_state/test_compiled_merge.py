@@ -20,6 +20,7 @@ from tests.helpers.logs.model import Bound, Cell, Complex, Deletion, Liveness, M
 from tests.helpers.logs.model import Column as LogColumn
 from tests.helpers.logs.model import Table as LogTable
 from tests.helpers.logs.mutation import encode_mutation
+from tests.helpers.odd_texts import BYTES, MARKED
 from tests.unit.scan.compiled.twins import compiled_only
 
 pytestmark = compiled_only
@@ -29,7 +30,7 @@ TIMESTAMPS = st.integers(BEGAN * SECOND - 2, BEGAN * SECOND + 6)
 TTLS = st.sampled_from([1, 20, 300_000])
 SIMPLE = {
     "v": ("int", [b"\0\0\0\1", b"\0\0\0\2", b""]),
-    "w": ("text", [b"a", b'b"\0', "ä".encode(), b"x" * 300]),
+    "w": ("text", [b"a", b'b"\0', "ä".encode(), b"x" * 300, *BYTES]),
     "u": ("double", [b"\x3f\xf0" + bytes(6), b"\x7f\xf8" + bytes(6), b"\x80" + bytes(7)]),
     "b": ("boolean", [b"\0", b"\1", b"\2"]),
     "l": ("frozen<list<int>>", [b"\0\0\0\0", b"\0\0\0\1\0\0\0\4\0\0\0\7"]),
@@ -38,7 +39,7 @@ KEYS = [b"\0\0\0\1", b"\0\0\0\2"]
 UUIDS = [bytes((at, 0, 0, 0, 0, 1, 0x11, 7)) + b"\x80" * 8 for at in (3, 1, 2)]
 COLLECTIONS = {
     "m": ("set<int>", [*KEYS, b"\xff\xff\xff\xff", b""], [b""]),
-    "n": ("map<text, double>", [b"a", b"", b"a\0", b'"'], SIMPLE["u"][1]),
+    "n": ("map<text, double>", [b"a", b"", b"a\0", b'"', *BYTES, MARKED], SIMPLE["u"][1]),
     "o": ("list<text>", UUIDS, SIMPLE["w"][1]),
     "p": ("map<uuid, frozen<list<int>>>", UUIDS, SIMPLE["l"][1]),
     "r": ("pair", [b"\0\0", b"\0\1"], KEYS),
@@ -47,7 +48,7 @@ COLLECTIONS = {
 PAIR = {"pair": (TypeField("f", "int"), TypeField("g", "int"))}
 CLUSTERING = {
     "x": ("int", False, [b"\0\0\0\1", b"\xff\xff\xff\xff", b"\0\0\1\0"]),
-    "y": ("text", True, [b"a", b"ab", b"\0"]),
+    "y": ("text", True, [b"a", b"ab", *BYTES, MARKED]),
     "z": ("timeuuid", False, [bytes(range(6)) + b"\x11" + bytes(range(9)), bytes(range(1, 7)) + b"\x11" + b"\xf0" * 9]),
 }
 

@@ -40,7 +40,7 @@ def test_a_tail_has_the_options_of_the_table_and_its_defaults() -> None:
 def test_words_of_the_struct_are_those_of_the_table() -> None:
     hints = typing.get_type_hints(TailOptions)
     words = {name: typing.get_args(hint) for name, hint in hints.items() if typing.get_origin(hint) is typing.Literal}
-    assert set(words) == {"on_error", "on_schema_change", "decimals", "replicas"}
+    assert set(words) == {"on_error", "odd_keys", "on_schema_change", "decimals", "replicas"}
     for option in TAIL:
         if option.name in words:
             assert option.kind.expected == " or ".join(words[option.name])

@@ -34,6 +34,7 @@ WRONG = {
     "hold_seconds": "-1",
     "assume_finished_after": "soon",
     "on_error": "quarantin",
+    "odd_keys": "quarantin",
     "quarantine_tables": "ks.t",
     "accept_loss": "yes",
     "settle_seconds": "-1",

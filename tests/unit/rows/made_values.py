@@ -8,12 +8,14 @@ from hypothesis import strategies as st
 
 from tailer.types import CqlType
 from tests.helpers.logs.wire import uvint
+from tests.helpers.odd_texts import BYTES, MARKED
 
 LETTERS = 'abc "\\\n\r\t\b\f\x00\x01\x1f\x7f/äß€\u2028\U0001f600'
 FIXED = {
     "bigint": 8, "int": 4, "smallint": 2, "tinyint": 1, "boolean": 1, "date": 4, "time": 8, "timestamp": 8, "uuid": 16,
     "timeuuid": 16, "double": 8, "float": 4, "empty": 0,
 }  # fmt: skip
+ODD_TEXTS = st.sampled_from([*BYTES, MARKED])
 SCALARS = (*FIXED, "ascii", "blob", "decimal", "duration", "inet", "text", "varint")
 COMPOSED = (
     "frozen<list<int>>", "frozen<set<text>>", "frozen<map<text, double>>", "frozen<map<boolean, frozen<list<float>>>>",
@@ -63,7 +65,8 @@ def _good(type_: CqlType) -> st.SearchStrategy[bytes]:
         return small | st.binary(min_size=size, max_size=size)
     if kind in ("text", "ascii"):
         letters = LETTERS if kind == "text" else "".join(filter(str.isascii, LETTERS))
-        return st.text(st.sampled_from(letters), max_size=12).map(str.encode)
+        made = st.text(st.sampled_from(letters), max_size=12).map(str.encode)
+        return made | ODD_TEXTS if kind == "text" else made
     if kind == "varint":
         return st.binary(max_size=10)
     if kind == "decimal":

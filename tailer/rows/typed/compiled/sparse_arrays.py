@@ -102,8 +102,7 @@ def _texts(column: FormColumn, source: Source, few: SparseValues) -> pa.Array:
     beyond = s.put_sparse_texts(source.base, off, *held, ends_at, address_of(letters))
     buffers = [pa.py_buffer(bits), pa.py_buffer(ends), pa.py_buffer(letters)]
     made = pa.Array.from_buffers(column.arrow, rows, buffers, rows - count)
-    if beyond:
-        mark_no_texts(kind, made, ends, letters, few.bad)
+    mark_no_texts(column.type, made, ends, letters, beyond, few.bad)
     return made
 
 

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from tests.helpers.logs.model import Bound, Cell, Column, Complex, Deletion, Liveness, Marker, Row, Table, Update
 from tests.helpers.logs.wire import svint, uvint
+from tests.helpers.odd_texts import BYTES, MARKED
 from tests.oracle.cqltypes import Type, parse
 
 TS = 1_700_000_000_000_000
 NOW = 1_700_000_000
 ID = UUID("11111111-2222-11ee-8888-0123456789ab")
+ODD_TEXTS = st.sampled_from([*BYTES, MARKED])
 TYPES = (("point", (("x", "int"), ("y", "text"))), ("wide", (("a", "frozen<list<int>>"), ("b", "boolean"))))
 
 SCALARS = (
@@ -94,7 +96,7 @@ def _good(kind: Type) -> st.SearchStrategy[bytes]:
         return st.binary(min_size=width, max_size=width)
     match kind.name:
         case "text":
-            return st.text(max_size=12).map(str.encode)
+            return st.text(max_size=12).map(str.encode) | ODD_TEXTS
         case "ascii":
             return st.text(st.characters(max_codepoint=127), max_size=12).map(str.encode)
         case "blob":

@@ -84,7 +84,7 @@ class _Both(Entries):
     """Entries whose chunks are typed as well."""
 
     def __init__(self, entries: MutationEntries, node: str, reader: TypedReader) -> None:
-        super().__init__(entries.group, entries.segment)
+        super().__init__(entries.group, entries.segment, entries.prepared)
         self.entries = entries
         self.node = node
         self.reader = reader

@@ -111,7 +111,7 @@ BAD = [
     ("decimal", "7fffffff" "01", "does not fit"),
     ("varint", "4b3b4ca85a86c47a098a224000000000", "does not fit 38 digits"),
     ("text", "ff", "not UTF-8"),
-    ("text", "eda080", "not UTF-8"),
+    ("text", "c1bf", "not UTF-8"),
     ("ascii", "80", "not ASCII"),
     ("frozen<map<int, int>>", "00000002" + ONE + TWO + ONE + TWO, "two keys of the same value"),
     ("frozen<map<boolean, int>>", "00000002" "00000001" "01" + ONE + "00000001" "02" + ONE, "two keys"),

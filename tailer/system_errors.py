@@ -77,13 +77,13 @@ def lack_of_memory(error: BaseException) -> OwnLimitError | None:
     return OwnLimitError(what, remedy=_MORE_MEMORY)
 
 
-def check_address_space() -> None:
-    """OwnLimitError where this process may have less than it starts with: libraries then end it in ways of their own."""
+def check_address_space(least: int = _ADDRESS_SPACE_MIN) -> None:
+    """OwnLimitError where this process may have less than it needs: libraries then end it in ways of their own."""
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY and soft < _ADDRESS_SPACE_MIN:
+    if soft != resource.RLIM_INFINITY and soft < least:
         raise OwnLimitError(
             "not enough memory",
-            expected=f"{_ADDRESS_SPACE_MIN} bytes of address space at least",
+            expected=f"{least} bytes of address space at least",
             found=f"{soft}",
             remedy="Raise that (`ulimit -v` before the start, LimitAS= in a systemd unit).",
         )

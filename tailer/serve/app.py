@@ -111,8 +111,9 @@ class Interface:
         return _done()
 
     async def _keep_aside(self, request: web.Request) -> web.Response:
-        name, asked = name_of(request), await body_of(request, PostKept)
-        async with self._parts.names.one(name):
+        name, asked, names = name_of(request), await body_of(request, PostKept), self._parts.names
+        # One of a client at a time, or two would be kept where there is room for one.
+        async with names.one(f"quarantine of {request[CLIENT].name}"), names.one(name):
             keep = self._parts.consumers.keep_aside
             await self._parts.disk.run(keep, request[CLIENT], name, claim_of(request), asked.entries)
         return _done()
@@ -129,13 +130,14 @@ class Interface:
 
     async def _put_hold(self, request: web.Request) -> web.Response:
         name, asked = hold_of(request), await body_of(request, PutHold)
-        async with self._parts.names.one(f"hold {name}"):
+        # One of a client at a time, as in quarantine.
+        async with self._parts.names.one(f"holds of {request[CLIENT].name}"):
             await self._parts.disk.patiently(self._parts.holds.put, request[CLIENT], name, asked)
         return _done()
 
     async def _drop_hold(self, request: web.Request) -> web.Response:
         name = hold_of(request)
-        async with self._parts.names.one(f"hold {name}"):
+        async with self._parts.names.one(f"holds of {request[CLIENT].name}"):
             await self._parts.disk.run(self._parts.holds.drop, request[CLIENT], name)
         return _done()
 

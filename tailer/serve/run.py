@@ -14,14 +14,18 @@ from tailer.serve.connections import room_for
 from tailer.serve.node import Node
 from tailer.serve.options import ServeOptions
 from tailer.serve.rare_lines import RareLines, Say
-from tailer.system_errors import files_max, is_own_limit, system_error
+from tailer.system_errors import check_address_space, files_max, is_own_limit, system_error
 
 _FILES: Final = 65_536
 """Open at once at most: a connection is one, and a file that is sent."""
 
+_ADDRESS_SPACE_MIN: Final = 1 << 30
+"""What threads reserve of it is several times what they use; one that cannot begin may end Python by SIGSEGV."""
+
 
 def serve(options: ServeOptions, say: Say) -> None:
     """Until SIGTERM or SIGINT. UsageError where it cannot begin."""
+    check_address_space(_ADDRESS_SPACE_MIN)
     _allow_files()
     asyncio.run(_serve(_within_files(options, say), say))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from tailer.errors import CdcError, UsageError
+from tailer.errors import CdcError, SinkError, UsageError
 from tailer.sinks.database.chosen import outlet_of
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
 from tailer.sinks.database.copy_form import HEADER, TRAILER, copy_rows
@@ -46,6 +46,7 @@ _STAGE: Final = "pg_temp.cdc_tail_stage"
 _STAGED: Final[Mapping[ValueKind, str]] = {**_TYPES, "decimal": "text"}
 # An error in the middle of many rows is raised; that it is also logged would be said twice.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
+_BETWEEN: Final = "Nothing was written. Is something between us and the server that changes statements? Connect without it."
 _NAME_BYTES: Final = 63
 _PATIENT: Final = {
     "connect_timeout": "10", "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3",
@@ -113,7 +114,10 @@ class PostgresStore(Store):
         self.run("SET CONSTRAINTS ALL IMMEDIATE")
 
     def finish(self) -> None:
-        self.run("COMMIT")
+        done = self._at_hand.execute(b"COMMIT").statusmessage
+        if done != "COMMIT":
+            # A server answers so where the transaction was given up before: none of it is there.
+            raise SinkError(f"{self.name}: COMMIT was not done", expected="COMMIT", found=str(done), remedy=_BETWEEN)
 
     def undo(self) -> None:
         self.run("ROLLBACK")
@@ -200,6 +204,14 @@ class PostgresStore(Store):
             for batch in batches:
                 copy.write(copy_rows(batch, self._kinds))
             copy.write(TRAILER)
+        sent = sum(batch.num_rows for batch in batches)
+        if cursor.rowcount != sent:
+            raise SinkError(
+                f"{self.name}: COPY took another number of rows",
+                expected=str(sent),
+                found=str(cursor.rowcount),
+                remedy=_BETWEEN,
+            )
         self.run(_move(table, form))
 
     @property

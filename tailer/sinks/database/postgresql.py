@@ -204,14 +204,6 @@ class PostgresStore(Store):
             for batch in batches:
                 copy.write(copy_rows(batch, self._kinds))
             copy.write(TRAILER)
-        sent = sum(batch.num_rows for batch in batches)
-        if cursor.rowcount != sent:
-            raise SinkError(
-                f"{self.name}: COPY took another number of rows",
-                expected=str(sent),
-                found=str(cursor.rowcount),
-                remedy=_BETWEEN,
-            )
         self.run(_move(table, form))
 
     @property

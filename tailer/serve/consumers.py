@@ -41,7 +41,6 @@ from tailer.state.quarantine import Kept, Quarantine
 from tailer.wire import words
 from tailer.wire.state import ConsumersAnswer, LeaseAnswer, Problem, PutConsumer
 
-
 _PLACES_MAX: Final = 100_000
 """Of a quarantine that is kept in memory between two requests."""
 

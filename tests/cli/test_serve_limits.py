@@ -1,4 +1,4 @@
-"""`serve` and readers where the process itself has little: files, address space. One sentence, and others are served."""
+"""`serve` and readers where the process itself has little: files, address space. One sentence, others are served."""
 
 from __future__ import annotations
 

@@ -25,7 +25,12 @@ class Authority:
     """
 
     def __init__(
-        self, folder: Path, name: str = "an authority under test", above: Authority | None = None, *, expired: bool = False
+        self,
+        folder: Path,
+        name: str = "an authority under test",
+        above: Authority | None = None,
+        *,
+        expired: bool = False,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.ca = folder / "ca.pem"

@@ -46,7 +46,9 @@ _STAGE: Final = "pg_temp.cdc_tail_stage"
 _STAGED: Final[Mapping[ValueKind, str]] = {**_TYPES, "decimal": "text"}
 # An error in the middle of many rows is raised; that it is also logged would be said twice.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
-_BETWEEN: Final = "Nothing was written. Is something between us and the server that changes statements? Connect without it."
+_BETWEEN: Final = (
+    "Nothing was written. Is something between us and the server that changes statements? Connect without it."
+)
 _NAME_BYTES: Final = 63
 _PATIENT: Final = {
     "connect_timeout": "10", "keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3",

@@ -149,8 +149,10 @@ def test_one_client_fills_everything_and_another_one_works(log: LogFolder) -> No
     state = log.path.with_name("cdc_raw.cdc_tail")
     said = sum((asking.answers for _, asking in fillers), Counter[tuple[str, int, str]]())
     print(f"\n{SECONDS:.0f} s: {dict(said)}")
-    print(f"worker: {dict(worker.answers)}, median {statistics.median(worker.seconds):.4f} s, max {max(worker.seconds):.3f}")
-    print(f"state: {used(state) / MIB:.1f} MiB, memory: {grown / MIB:+.0f} MiB, journal: {len(FolderJournal(state).read())}")
+    took = f"median {statistics.median(worker.seconds):.4f} s, max {max(worker.seconds):.3f} s"
+    print(f"worker: {dict(worker.answers)}, {took}")
+    print(f"state: {used(state) / MIB:.1f} MiB, memory: {grown / MIB:+.0f} MiB")
+    print(f"journal: {len(FolderJournal(state).read())} records")
     # The worker has had what it asked for; a journal that went on meanwhile is read and posted to again.
     assert {(status, word) for _, status, word in worker.answers} <= {(200, ""), (409, "behind")}
     assert worker.answers["record", 200, ""]

@@ -22,6 +22,7 @@ from tailer.sinks.database.outlet import target_of
 from tailer.sinks.database.sqlstates import LOGIN, documented, no_connection
 from tailer.sinks.database.store import ColumnThere, Store
 from tailer.sinks.database.texts import moment, with_texts
+from tailer.sinks.database.watched_connection import WatchedConnection
 from tailer.sinks.outlet import Outlet, OutletContext, OutletKey
 from tailer.sinks.outlet_options import check_named
 
@@ -95,7 +96,7 @@ class PostgresStore(Store):
     def connect(self) -> None:
         self.close()
         try:
-            self._connection = psycopg.connect(self._conninfo, autocommit=True)
+            self._connection = WatchedConnection.connect(self._conninfo, autocommit=True).asking(self._conninfo)
         except psycopg.OperationalError as error:
             asks = bool(error.pgconn and error.pgconn.needs_password)
             raise no_connection(self.name, _sentence(error), needs_password=asks) from error

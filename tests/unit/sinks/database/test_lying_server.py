@@ -74,3 +74,38 @@ def test_what_is_no_answer(garbage: bytes, skip: int, lying: Lying, tmp_path: Pa
     assert ran.code == 8, ran.err
     assert "bug" not in ran.err
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize("skip", [2, 6, 12])
+def test_an_answer_that_does_not_come(
+    skip: int, lying: Lying, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other connections are answered: what is asked there says that nothing is to be expected."""
+    monkeypatch.setattr("tailer.sinks.database.watched_connection.SILENT_SECONDS", 1.0)
+    left = [skip]
+
+    def silent(data: bytes) -> bytes:
+        left[0] -= 1
+        return b"" if left[0] == 0 else data
+
+    lying.proxy.back = silent
+    folder = log(tmp_path)
+    ran = lying.follow(folder)
+    assert ran.code == 0, ran.err
+    assert "no answer for 1 s" in ran.err
+    assert values(lying.target) == ALL
+
+
+def test_what_takes_long_is_waited_for(
+    postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tailer.sinks.database.watched_connection.SILENT_SECONDS", 0.5)
+    assert follow(log(tmp_path), postgresql, "--until", "1700000000001:0").code == 0
+    postgresql.run(
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(3); RETURN NULL; END $$",
+        "CREATE TRIGGER slow AFTER INSERT ON changes FOR EACH STATEMENT EXECUTE FUNCTION slow()",
+    )
+    ran = follow(tmp_path / "cdc_raw", postgresql)
+    assert ran.code == 0, ran.err
+    assert "no answer" not in ran.err
+    assert values(postgresql) == ALL

@@ -60,9 +60,15 @@ def test_a_commit_that_was_a_rollback_is_no_commit(lying: Lying, tmp_path: Path)
     assert values(lying.target) == ALL
 
 
-@pytest.mark.parametrize("garbage", [b"HTTP/1.1 200 OK\r\n\r\n", b"\0" * 64, b"\xff" * 64, b"E\0\0\0\4"])
+@pytest.mark.parametrize(
+    "garbage", [b"HTTP/1.1 200 OK\r\n\r\n", b"\0" * 64, b"\xff" * 64, b"E\0\0\0\4", b"T\0\x7f\xff\xff"]
+)
 @pytest.mark.parametrize("skip", [0, 1, 4])
-def test_what_is_no_answer(garbage: bytes, skip: int, lying: Lying, tmp_path: Path) -> None:
+def test_what_is_no_answer(
+    garbage: bytes, skip: int, lying: Lying, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What is a part of an answer is waited for.
+    monkeypatch.setattr("tailer.sinks.database.watched_connection.SILENT_SECONDS", 1.0)
     left = [skip]
 
     def wrong(data: bytes) -> bytes:
@@ -77,9 +83,7 @@ def test_what_is_no_answer(garbage: bytes, skip: int, lying: Lying, tmp_path: Pa
 
 
 @pytest.mark.parametrize("skip", [2, 6, 12])
-def test_an_answer_that_does_not_come(
-    skip: int, lying: Lying, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_does_not_come(skip: int, lying: Lying, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other connections are answered: what is asked there says that nothing is to be expected."""
     monkeypatch.setattr("tailer.sinks.database.watched_connection.SILENT_SECONDS", 1.0)
     left = [skip]
@@ -96,9 +100,7 @@ def test_an_answer_that_does_not_come(
     assert values(lying.target) == ALL
 
 
-def test_what_takes_long_is_waited_for(
-    postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_takes_long_is_waited_for(postgresql: Postgresql, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tailer.sinks.database.watched_connection.SILENT_SECONDS", 0.5)
     assert follow(log(tmp_path), postgresql, "--until", "1700000000001:0").code == 0
     postgresql.run(

@@ -82,7 +82,7 @@ def test_what_is_no_answer(
     assert "Traceback" not in ran.err
 
 
-@pytest.mark.parametrize("skip", [2, 6, 12])
+@pytest.mark.parametrize("skip", [6, 12])
 def test_an_answer_that_does_not_come(skip: int, lying: Lying, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other connections are answered: what is asked there says that nothing is to be expected."""
     monkeypatch.setattr("tailer.sinks.database.watched_connection.SILENT_SECONDS", 1.0)

@@ -12,6 +12,9 @@ import psycopg
 SILENT_SECONDS: Final = 60.0
 """Without a byte of an answer, until the server is asked, and between two times that it is."""
 
+ASK_SECONDS: Final = 10.0
+"""Within which the server says whether it is at work, besides libpq's time for a connection."""
+
 _WORKS: Final = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s AND state IN ('idle', 'idle in transaction')"
 
 
@@ -19,7 +22,7 @@ class WatchedConnection(psycopg.Connection[Any]):
     """A statement may take hours, as an index of a large table does. A server that no longer answers may not."""
 
     alone = False
-    """Asks nobody: silence is the end."""
+    """Asks nobody: silence is the end, and soon."""
 
     def wait(self, gen: Any, *args: Any, **named: Any) -> Any:
         return super().wait(self._watched(gen), *args, **named)
@@ -32,7 +35,7 @@ class WatchedConnection(psycopg.Connection[Any]):
                 ready = yield wanted
                 if ready:
                     heard = time.monotonic()
-                elif time.monotonic() - heard >= SILENT_SECONDS:
+                elif time.monotonic() - heard >= (ASK_SECONDS if self.alone else SILENT_SECONDS):
                     self._check_works()
                     heard = time.monotonic()
                 wanted = gen.send(ready)

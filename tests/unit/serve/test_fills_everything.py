@@ -23,7 +23,6 @@ from tailer.limits import KIB, MIB
 from tailer.options.listen import LOCAL
 from tailer.serve.clients import Client, Clients
 from tailer.serve.holds import HOLDS_MAX
-from tailer.state.folder_journal import FolderJournal
 from tests.helpers.log_writer import LogFolder, one_row_log, simple_table
 from tests.helpers.outage import LONG
 from tests.helpers.served import BASE, ServedNode, served
@@ -118,6 +117,11 @@ def used(state: Path) -> int:
     return sum(path.stat().st_size for path in state.rglob("*") if path.is_file())
 
 
+def shown(asking: Asking) -> str:
+    took = f"median {statistics.median(asking.seconds):.4f} s, max {max(asking.seconds):.3f} s"
+    return f"{dict(asking.answers)}, {took}"
+
+
 def test_one_client_fills_everything_and_another_one_works(log: LogFolder) -> None:
     stop, numbers = threading.Event(), itertools.count(1)
     failures: list[BaseException] = []
@@ -148,11 +152,8 @@ def test_one_client_fills_everything_and_another_one_works(log: LogFolder) -> No
     assert failures == []
     state = log.path.with_name("cdc_raw.cdc_tail")
     said = sum((asking.answers for _, asking in fillers), Counter[tuple[str, int, str]]())
-    print(f"\n{SECONDS:.0f} s: {dict(said)}")
-    took = f"median {statistics.median(worker.seconds):.4f} s, max {max(worker.seconds):.3f} s"
-    print(f"worker: {dict(worker.answers)}, {took}")
+    print(f"\n{SECONDS:.0f} s: {dict(said)}\nworker: {shown(worker)}")
     print(f"state: {used(state) / MIB:.1f} MiB, memory: {grown / MIB:+.0f} MiB")
-    print(f"journal: {len(FolderJournal(state).read())} records")
     # The worker has had what it asked for; a journal that went on meanwhile is read and posted to again.
     assert {(status, word) for _, status, word in worker.answers} <= {(200, ""), (409, "behind")}
     assert worker.answers["record", 200, ""]

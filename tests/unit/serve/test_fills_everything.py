@@ -117,6 +117,15 @@ def used(state: Path) -> int:
     return sum(path.stat().st_size for path in state.rglob("*") if path.is_file())
 
 
+def run_for(seconds: float, threads: list[threading.Thread], stop: threading.Event) -> None:
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds)
+    stop.set()
+    for thread in threads:
+        thread.join()
+
+
 def shown(asking: Asking) -> str:
     took = f"median {statistics.median(asking.seconds):.4f} s, max {max(asking.seconds):.3f} s"
     return f"{dict(asking.answers)}, {took}"
@@ -140,12 +149,7 @@ def test_one_client_fills_everything_and_another_one_works(log: LogFolder) -> No
         works = [lambda what=what, asking=asking: filling(asking, numbers, what) for what, asking in fillers]
         works.append(lambda: working(worker, numbers))
         threads = [threading.Thread(target=repeated, args=[work]) for work in works]
-        for thread in threads:
-            thread.start()
-        time.sleep(SECONDS)
-        stop.set()
-        for thread in threads:
-            thread.join()
+        run_for(SECONDS, threads, stop)
         for each in (worker, *(asking for _, asking in fillers)):
             each.close()
         grown = psutil.Process().memory_info().rss - before

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
-.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-kafka soak-files soak-flink soak-databases soak-archive soak-snapshot soak-harness soak-migrations soak-cluster soak-hour
+.PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-serve soak-kafka soak-files soak-flink soak-databases soak-archive soak-snapshot soak-harness soak-migrations soak-cluster soak-hour
 .PHONY: demo test quick soak lint format docs wheel java oldest clean
 
 demo: java $(VENV)/.installed
@@ -36,7 +36,7 @@ STEPS ?= 100
 MINUTES ?= 60
 LONGER := tests/retention/test_interleavings.py::test_longer_interleavings
 LONGER_HTTP := tests/retention/test_interleavings_http.py::test_longer_interleavings_over_http
-SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams images lakehouse alerts kafka files flink databases archive snapshot harness migrations cluster hour
+SOAK ?= examples interleavings damage install first-steps oldest-spark benchmarks writer streams images lakehouse alerts serve kafka files flink databases archive snapshot harness migrations cluster hour
 soak: java $(VENV)/.installed-dev $(OLDEST)/.installed-dev $(SOAK:%=soak-%)
 
 soak-examples:
@@ -75,6 +75,9 @@ soak-lakehouse:
 
 soak-alerts:
 	CDC_TAIL_TESTS=all $(PYTEST) tests/server/test_prometheus.py
+
+soak-serve:
+	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) tests/unit/serve/test_fills_everything.py -s
 
 soak-kafka:
 	CDC_TAIL_SOAK=$(COUNT) $(PYTEST) -o faulthandler_timeout=3600 tests/server/kafka/test_kills.py tests/server/kafka/test_ship_kills.py tests/server/kafka/test_images.py -s

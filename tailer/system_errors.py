@@ -18,6 +18,7 @@ from shlex import quote
 from typing import Final
 
 from tailer.errors import CdcError, OwnLimitError, SystemFailedError, UsageError
+from tailer.limits import MIB
 
 NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 NO_SPACE: Final = (errno.ENOSPC, errno.EDQUOT)
@@ -26,6 +27,10 @@ OWN_LIMITS: Final = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 """What this process or its machine has no more of: it tells nothing of what was to be opened or asked."""
 
 _NO_LIMIT: Final = 1 << 20
+_ADDRESS_SPACE_MIN: Final = 160 * MIB
+_NO_THREAD: Final = "can't start new thread"
+_NOT_LOADED: Final = ("failed to map segment", "annot allocate memory")
+_MORE_MEMORY: Final = "Give it more memory (`ulimit -v`, LimitAS= or MemoryMax= in a systemd unit), or fewer nodes."
 
 _BITS: Final = {"r": os.R_OK, "w": os.W_OK, "x": os.X_OK}
 
@@ -57,6 +62,33 @@ def is_own_limit(error: BaseException | None) -> bool:
     return False
 
 
+def lack_of_memory(error: BaseException) -> OwnLimitError | None:
+    """An error as the lack of memory that it is; None for all else. Python and the dynamic loader have no class for
+    some of them."""
+    text = str(error)
+    if isinstance(error, MemoryError):
+        what = "not enough memory"
+    elif isinstance(error, RuntimeError) and text == _NO_THREAD:
+        what = "not enough memory, or too many processes, for another thread"
+    elif isinstance(error, ImportError) and any(words in text for words in _NOT_LOADED):
+        what = "not enough memory to load the program"
+    else:
+        return None
+    return OwnLimitError(what, remedy=_MORE_MEMORY)
+
+
+def check_address_space(least: int = _ADDRESS_SPACE_MIN) -> None:
+    """OwnLimitError where this process may have less than it needs: libraries then end it in ways of their own."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY and soft < least:
+        raise OwnLimitError(
+            "not enough memory",
+            expected=f"{least} bytes of address space at least",
+            found=f"{soft}",
+            remedy="Raise that (`ulimit -v` before the start, LimitAS= in a systemd unit).",
+        )
+
+
 def files_max() -> int:
     """How many descriptors this process may have."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -71,7 +103,7 @@ def _more_of(number: int | None) -> str:
         )
     if number == errno.ENFILE:
         return "The machine has no more open files to give: raise fs.file-max (sysctl), or end what has so many open."
-    return "Give it more memory, or fewer nodes."
+    return _MORE_MEMORY
 
 
 def no_permission(

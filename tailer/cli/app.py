@@ -23,9 +23,9 @@ from typer.core import TyperGroup
 from tailer.cli.as_owner import lost_program
 from tailer.cli.standard_error import NAME, STANDARD_ERROR
 from tailer.cli.terminal_output import terminals_guarded
-from tailer.errors import CdcError, SystemFailedError, UsageError
+from tailer.errors import CdcError, UsageError
 from tailer.options.declared_commands import COMMANDS
-from tailer.system_errors import system_error
+from tailer.system_errors import check_address_space, lack_of_memory, system_error
 
 DEBUG_VARIABLE: Final = "CDC_TAIL_DEBUG"
 BUG: Final = 1
@@ -113,13 +113,11 @@ def _exit_code(words: Sequence[str]) -> int:
         return _fail(UsageError.code, _usage_sentence(error))
     except typer.Abort:
         return _fail(UsageError.code, "stopped at a question.")
-    except MemoryError:
-        return _fail(SystemFailedError.code, "not enough memory.")
     except OSError as error:
         failed = system_error("", error)
         return _fail(failed.code, failed.sentence())
     except Exception as error:
-        lost = lost_program(error) if isinstance(error, ImportError) else None
+        lost = lack_of_memory(error) or (lost_program(error) if isinstance(error, ImportError) else None)
         return _fail(BUG, _bug_sentence(error)) if lost is None else _fail(lost.code, lost.sentence())
 
 
@@ -127,6 +125,9 @@ def _invoke(argv: Sequence[str]) -> int:
     """The command's exit code. Not `Command.main`: that one swallows broken pipes and interrupts."""
     if sys.stdout is None or sys.stderr is None:
         raise UsageError("standard output or standard error is closed", remedy="Redirect it to /dev/null instead.")
+    check_address_space()
+    # Nothing here multiplies matrices; and where its threads cannot begin, OpenBLAS sends this process a SIGINT.
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
     command = typer.main.get_command(app)
     try:
         with command.make_context(NAME, list(argv)) as context:

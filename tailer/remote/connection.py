@@ -7,27 +7,20 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import io
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from tailer.errors import CdcError, NodeAwayError, UsageError
-from tailer.limits import KIB
 from tailer.options.log_place import NodeUrl
+from tailer.paced_answer import ANSWER_SECONDS, PacedResponse
 from tailer.remote.access import Access
 from tailer.system_errors import is_own_limit, system_error
 
 CONNECT_SECONDS: Final = 5.0
-ANSWER_SECONDS: Final = 30.0
-"""How long an answer's head may take, and over how long the rate of its body is measured."""
-
-LEAST_BYTES: Final = 1 * KIB
-"""A second: a body that comes slower is given up."""
-
 ANSWER_BYTES_MAX: Final = 1 << 30
 """What is longer comes from no node."""
 
@@ -44,52 +37,10 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class _Paced(io.RawIOBase):
-    """The bytes of one answer. TimeoutError where its head takes longer than `seconds`, or its body is too slow: no
-    node keeps a reader by a byte now and then."""
-
-    def __init__(self, raw: io.RawIOBase, sock: socket.socket, seconds: float) -> None:
-        self._raw = raw
-        self._sock = sock
-        self._until = time.monotonic() + seconds
-        self._in_body = False
-
-    def begin_body(self) -> None:
-        """The head has come."""
-        self._in_body = True
-        self._until = time.monotonic() + ANSWER_SECONDS
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        rest = self._until - time.monotonic()
-        if rest <= 0:
-            raise TimeoutError(f"an answer that comes slower than {LEAST_BYTES} bytes a second")
-        self._sock.settimeout(rest)
-        count = self._raw.readinto(buffer)
-        if self._in_body and count:
-            self._until = min(self._until + count / LEAST_BYTES, time.monotonic() + ANSWER_SECONDS)
-        return count
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
-class _Response(http.client.HTTPResponse):
-    """Reads what `_Paced` lets through."""
-
-    def __init__(self, sock: socket.socket, *args: Any, **more: Any) -> None:
-        super().__init__(sock, *args, **more)
-        self.paced = _Paced(self.fp.detach(), sock, sock.gettimeout() or ANSWER_SECONDS)
-        self.fp = io.BufferedReader(self.paced)
-
-
 class _Connection(http.client.HTTPConnection):
     """With TLS where there is a context. Its socket is there before it is connected: whoever ends it can do so then."""
 
-    response_class = _Response
+    response_class = PacedResponse
 
     def __init__(self, url: NodeUrl, context: ssl.SSLContext | None) -> None:
         super().__init__(url.host, url.port)
@@ -197,8 +148,6 @@ class Connections:
                 if not connection.sock:
                     raise
             with connection.getresponse() as response:
-                assert isinstance(response, _Response)
-                response.paced.begin_body()
                 found = Answer(response.status, dict(response.headers), _body(response))
         finally:
             with self._lock:

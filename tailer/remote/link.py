@@ -16,11 +16,12 @@ from urllib.parse import quote, urlencode
 from tailer.errors import CdcError, NodeAwayError, RefusedError, SystemFailedError
 from tailer.framing.name import SegmentName
 from tailer.options.log_place import NodeUrl
+from tailer.paced_answer import ANSWER_SECONDS
 from tailer.remote.absence import Absence, Say
 from tailer.remote.access import Access
 from tailer.remote.ahead import Ahead, Piece
 from tailer.remote.answers import odd
-from tailer.remote.connection import ANSWER_SECONDS, Answer, Connections
+from tailer.remote.connection import Answer, Connections
 from tailer.remote.problems import AnsweredError, problem_of
 from tailer.remote.seen import Seen, decode_list
 from tailer.wire import paths

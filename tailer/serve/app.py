@@ -17,7 +17,8 @@ from tailer.serve.clients import Client
 from tailer.serve.connections import begun
 from tailer.serve.parts import Parts
 from tailer.serve.problems import ProblemError, failed, refused
-from tailer.system_errors import system_error
+from tailer.serve.rare_lines import RareLines, Say
+from tailer.system_errors import lack_of_memory, system_error
 from tailer.wire import words
 from tailer.wire.paths import BODY_BYTES_MAX, CONSUMERS, FOLDER_HEADER, HOLDS, QUARANTINE, RECORDS, SEGMENTS, STATUS
 from tailer.wire.state import PostKept, PostRecords, Problem, PutConsumer, PutHold, encode
@@ -25,9 +26,7 @@ from tailer.wire.state import PostKept, PostRecords, Problem, PutConsumer, PutHo
 CLIENT: Final = web.RequestKey("client", Client)
 _DONE: Final = b"{}"
 _SAFE: Final = {"Server": "cdc-tail", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-_SAID_SECONDS: Final = 5.0
 
-Say = Callable[[str], None]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -36,10 +35,7 @@ class Interface:
 
     def __init__(self, parts: Parts, say: Say, clock: Callable[[], float] = time.monotonic) -> None:
         self._parts = parts
-        self._say = say
-        self._clock = clock
-        self._said = -_SAID_SECONDS
-        self._unsaid = 0
+        self._lines = RareLines(say, clock)
 
     def application(self) -> web.Application:
         """With all routes."""
@@ -92,20 +88,10 @@ class Interface:
         if error.status >= 400:
             self._parts.counts.went_wrong(word)
         if error.status in (401, 403, 421) or error.status >= 500:
-            self._note(f"{error.status} to {request.remote}: {error.problem.what}")
+            self._lines.warn(f"{error.status} to {request.remote}: {error.problem.what}", "answers like it")
         response = web.Response(status=error.status, body=encode(error.problem), content_type="application/json")
         response.headers.update(error.headers)
         return response
-
-    def _note(self, line: str) -> None:
-        """One line now and then: a client that asks a thousand times does not fill a disk."""
-        now = self._clock()
-        if now - self._said < _SAID_SECONDS:
-            self._unsaid += 1
-            return
-        more = f" (and {self._unsaid} more answers like it)" if self._unsaid else ""
-        self._said, self._unsaid = now, 0
-        self._say(f"warning: {line}{more}")
 
     async def _consumers(self, request: web.Request) -> web.Response:
         return _json(await self._parts.disk.run(self._parts.consumers.all, request[CLIENT]))
@@ -125,8 +111,9 @@ class Interface:
         return _done()
 
     async def _keep_aside(self, request: web.Request) -> web.Response:
-        name, asked = name_of(request), await body_of(request, PostKept)
-        async with self._parts.names.one(name):
+        name, asked, names = name_of(request), await body_of(request, PostKept), self._parts.names
+        # One of a client at a time, or two would be kept where there is room for one.
+        async with names.one(f"quarantine of {request[CLIENT].name}"), names.one(name):
             keep = self._parts.consumers.keep_aside
             await self._parts.disk.run(keep, request[CLIENT], name, claim_of(request), asked.entries)
         return _done()
@@ -143,13 +130,14 @@ class Interface:
 
     async def _put_hold(self, request: web.Request) -> web.Response:
         name, asked = hold_of(request), await body_of(request, PutHold)
-        async with self._parts.names.one(f"hold {name}"):
+        # One of a client at a time, as in quarantine.
+        async with self._parts.names.one(f"holds of {request[CLIENT].name}"):
             await self._parts.disk.patiently(self._parts.holds.put, request[CLIENT], name, asked)
         return _done()
 
     async def _drop_hold(self, request: web.Request) -> web.Response:
         name = hold_of(request)
-        async with self._parts.names.one(f"hold {name}"):
+        async with self._parts.names.one(f"holds of {request[CLIENT].name}"):
             await self._parts.disk.run(self._parts.holds.drop, request[CLIENT], name)
         return _done()
 
@@ -169,6 +157,8 @@ def _problem_of(error: Exception) -> ProblemError:
         allowed = {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}
         what = "there is nothing of that name" if error.status == 404 else error.reason
         return ProblemError(error.status, refused(what).problem, allowed)
+    if (lack := lack_of_memory(error)) is not None:
+        return failed(lack)
     bug = f"this is a bug in cdc-tail: {type(error).__name__}: {error}"
     return ProblemError(500, Problem(words.FAILED, bug[:500], code=1))
 

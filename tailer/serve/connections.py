@@ -28,6 +28,9 @@ LINGER_SECONDS: Final = 2.0
 
 CONNECTIONS_MAX: Final = 4096
 
+_OWN_FILES: Final = 128
+"""For everything but connections: the state, locks of consumers' names, the loop."""
+
 LEAST_BYTES: Final = 1 * KIB
 """A second, which a client takes at least of what it asked for."""
 
@@ -39,6 +42,11 @@ _TURNED_AWAY: Final = (
 
 _SILENT: Final = logging.Logger("cdc-tail")
 _SILENT.addHandler(logging.NullHandler())
+
+
+def room_for(files: int) -> int:
+    """How many connections a process lets in that may have so many files open: each may have one that is sent."""
+    return max(1, (files - _OWN_FILES) // 2)
 
 
 class Gate:

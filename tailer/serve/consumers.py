@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -40,6 +41,9 @@ from tailer.state.quarantine import Kept, Quarantine
 from tailer.wire import words
 from tailer.wire.state import ConsumersAnswer, LeaseAnswer, Problem, PutConsumer
 
+_PLACES_MAX: Final = 100_000
+"""Of a quarantine that is kept in memory between two requests."""
+
 
 class Consumers:
     """Those of one state folder. One call about a name at a time (`Names` sees to that); any thread.
@@ -54,6 +58,7 @@ class Consumers:
         self._cleaned_tag = cleaned_tag
         self._taking = threading.Lock()
         self._stands: dict[str, ConsumerFile] = {}
+        self._asides: dict[str, tuple[str, Quarantine]] = {}
 
     def all(self, client: Client) -> ConsumersAnswer:
         """`GET /consumers`."""
@@ -106,13 +111,14 @@ class Consumers:
         with self._holding(name), self._locked():
             forget_held(self._state, name)
         self._stands.pop(name, None)
+        self._asides.pop(name, None)
         self._leases.forget(name)
 
     def keep_aside(self, client: Client, name: str, claim: Claim | None, entries: list[Kept]) -> None:
         """`POST /consumers/NAME/quarantine`: durable when this returns; what is there already stays once."""
         self.check_claim(client, name, claim)
         for node in dict.fromkeys(each.node for each in entries):
-            kept = Quarantine(self._state, name, node, client.quarantine_bytes, counts=client.owns)
+            kept = self._aside(client, name, node)
             try:
                 for each in entries:
                     if each.node == node:
@@ -124,6 +130,15 @@ class Consumers:
                     remedy="Look into it on the node (`cdc-tail quarantine DIR show`) and move its files away, or "
                     "raise `quarantine` where the node says who may ask. Then start again.",
                 ) from error
+
+    def _aside(self, client: Client, name: str, node: str) -> Quarantine:
+        """Read again where somebody else has changed its file: it may be large, and each request is about it."""
+        of, kept = self._asides.pop(name, ("", None))
+        if kept is None or of != node or not kept.is_current():
+            kept = Quarantine(self._state, name, node, client.quarantine_bytes, counts=client.owns)
+        if kept.places <= _PLACES_MAX:
+            self._asides[name] = node, kept
+        return kept
 
     def check_claim(self, client: Client, name: str, claim: Claim | None) -> Lease:
         """Who writes in a consumer's name has its lease, which lasts again from now on."""

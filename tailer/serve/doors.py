@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from aiohttp import web
 
 from tailer.serve.connections import Connection, Gate
+from tailer.serve.listening import BACKLOG
 from tailer.serve.options import Bounds
 
 
@@ -32,10 +33,14 @@ class Doors:
         await runner.setup()
         server = runner.server
         assert server is not None
-        return await asyncio.get_running_loop().create_server(
+        made = await asyncio.get_running_loop().create_server(
             lambda: Connection(server, self._gate, self._stamp, bounds.header_seconds, bounds.idle_seconds),
             sock=listening,
+            # So many are let in at once by asyncio, which does not break off where there are no more descriptors.
+            backlog=1,
             ssl=tls,
             ssl_handshake_timeout=None if tls is None else bounds.handshake_seconds,
             ssl_shutdown_timeout=None if tls is None else bounds.stop_seconds,
         )
+        listening.listen(BACKLOG)
+        return made

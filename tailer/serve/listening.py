@@ -10,7 +10,8 @@ from tailer.errors import UsageError
 from tailer.options.listen import Listen
 from tailer.system_errors import is_own_limit, system_error
 
-_BACKLOG: Final = 512
+BACKLOG: Final = 512
+"""How many clients may wait to be let in."""
 
 
 def bound(listen: Listen) -> socket.socket:
@@ -22,7 +23,7 @@ def bound(listen: Listen) -> socket.socket:
         made = socket.socket(family, kind)
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
-        made.listen(_BACKLOG)
+        made.listen(BACKLOG)
         made.setblocking(False)
     except (OSError, UnicodeError, OverflowError) as error:
         if made is not None:

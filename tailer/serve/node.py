@@ -13,13 +13,14 @@ from aiohttp import web
 
 from tailer.node_page.look import StatusSource
 from tailer.node_page.routes import add_status
-from tailer.serve.app import Interface, Say
+from tailer.serve.app import Interface
 from tailer.serve.connections import begun
 from tailer.serve.doors import Doors
 from tailer.serve.facts import Facts
 from tailer.serve.listening import address_of, bound
 from tailer.serve.options import ServeOptions
 from tailer.serve.parts import Clock, Parts, open_state, parts_of
+from tailer.serve.rare_lines import Say
 from tailer.serve.threads import Disk
 from tailer.state.log_folder import log_state
 from tailer.state.modes import make_folder

@@ -33,6 +33,8 @@ class Tls:
             context.load_cert_chain(self.cert, self.key, password=_no_password)
             if self.client_ca is not None:
                 context.load_verify_locations(cafile=self.client_ca)
+                # Who names an intermediate authority trusts that one alone, and none above it.
+                context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
                 context.verify_mode = ssl.CERT_OPTIONAL
         except (ssl.SSLError, OSError, ValueError) as error:
             raise UsageError(

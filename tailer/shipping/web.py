@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from urllib.parse import SplitResult, urlsplit
 
 from tailer.errors import SinkError, UsageError
+from tailer.paced_answer import PacedResponse
 from tailer.sinks.outlet import TargetAwayError
 
 HEADER_VARIABLE: Final = "CDC_TAIL_SHIP_AUTHORIZATION"
@@ -83,6 +84,7 @@ class Connection:
             if parts.scheme == "https"
             else HTTPConnection(parts.netloc, timeout=TIMEOUT_SECONDS)
         )
+        self._http.response_class = PacedResponse
 
     def __enter__(self) -> Connection:
         return self

@@ -127,6 +127,12 @@ def _records(path: Path, form: type[_Form]) -> Iterator[_Form]:
                 continue
 
 
+_Stamp = tuple[int, int, int, int] | None
+"""Device, inode, size and time of a file; None where there is none."""
+
+_CHANGED: Final = (-1, -1, -1, -1)
+
+
 class Quarantine:
     """Keeps what could not be decoded. The same position is kept once, however often it is read.
 
@@ -149,6 +155,7 @@ class Quarantine:
         self._node = node
         self._bytes_max = bytes_max
         self._tables = tables
+        self._stamp = self._stamp_now()
         known = kept_in(self._path) if self._path is not None else ()
         self._kept = {(Position(each.segment, each.offset), each.row) for each in known if each.node == node}
         self.count = 0
@@ -158,24 +165,38 @@ class Quarantine:
         """Whether what it is given is kept; without a state folder it is only counted."""
         return self._path is not None
 
+    @property
+    def places(self) -> int:
+        """How many of this node are kept."""
+        return len(self._kept)
+
+    def is_current(self) -> bool:
+        """Whether nobody else has changed its file since that was read, as somebody does who moves it away."""
+        return self._stamp == self._stamp_now()
+
+    def _stamp_now(self) -> _Stamp:
+        try:
+            return None if self._path is None else _stamp_of(self._path.stat())
+        except FileNotFoundError:
+            return None
+
     def keep(self, at: Position, file: str, error: CdcError, data: bytes, row: int | None = None) -> None:
         """Keep one entry's bytes, or a refused row; durable when this returns. QuarantineFullError at the bound."""
         self.count += 1
         if (at, row) in self._kept:
             return
+        if self._path is not None:
+            # As much as its bytes are as text, before that text is made.
+            self._check_room(2 * len(data), at)
+            self._write(kept_of(self._node, self._tables, at, file, error, data, row))
         self._kept.add((at, row))
-        if self._path is None:
-            return
-        # As much as its bytes are as text, before that text is made.
-        self._check_room(2 * len(data), at)
-        self._write(kept_of(self._node, self._tables, at, file, error, data, row))
 
     def put(self, record: Kept) -> None:
         """Keep a record that somebody else has made, of this node; see `keep`."""
         place = (record.at, None if record.row is msgspec.UNSET else record.row)
         if place not in self._kept:
-            self._kept.add(place)
             self._write(record)
+            self._kept.add(place)
 
     def _write(self, record: Kept) -> None:
         assert self._path is not None
@@ -185,8 +206,11 @@ class Quarantine:
         fd = open_file(self._path, os.O_RDWR | os.O_APPEND)
         try:
             with told("cannot write the quarantine", self._path, writes=True):
+                found = os.fstat(fd)
+                alone = self._stamp == _stamp_of(found) or (self._stamp is None and not found.st_size)
                 _append(fd, line)
                 os.fsync(fd)
+                self._stamp = _stamp_of(os.fstat(fd)) if alone else _CHANGED
         finally:
             os.close(fd)
         sync_folder(self._path.parent)
@@ -203,6 +227,10 @@ class Quarantine:
                 file=str(self._path),
                 remedy="Look into it, move its files away, and start again.",
             )
+
+
+def _stamp_of(found: os.stat_result) -> _Stamp:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _append(fd: int, line: bytes) -> None:

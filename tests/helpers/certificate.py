@@ -19,9 +19,19 @@ class Issued(NamedTuple):
 
 
 class Authority:
-    """Signs certificates; who is given `ca` trusts them. Its files, and those that it issues, lie in `folder`."""
+    """Signs certificates; who is given `ca` trusts them. Its files, and those that it issues, lie in `folder`.
 
-    def __init__(self, folder: Path, name: str = "an authority under test") -> None:
+    `above`: the authority that signs its own certificate; None for itself.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        name: str = "an authority under test",
+        above: Authority | None = None,
+        *,
+        expired: bool = False,
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.ca = folder / "ca.pem"
         self._folder = folder
@@ -29,7 +39,9 @@ class Authority:
         self._key = _new_key()
         self._numbers = itertools.count(1)
         now = datetime.now(UTC)
-        made = _signed(self._name, self._name, self._key, self._key, now - _HOUR, now + _DAY, [], authority=True)
+        by, key = (self._name, self._key) if above is None else (above._name, above._key)
+        until = now - timedelta(minutes=1) if expired else now + _DAY
+        made = _signed(self._name, by, self._key, key, now - _HOUR, until, [], authority=True)
         self.ca.write_bytes(_pem(made))
 
     def issue(
@@ -54,6 +66,13 @@ class Authority:
         issued.key.write_bytes(_key_pem(key))
         issued.both.write_bytes(_key_pem(key) + _pem(made))
         return issued
+
+
+def chained(issued: Issued, *authorities: Authority) -> Issued:
+    """With the certificates of these authorities behind its own, as servers and clients show them."""
+    chain = issued.cert.with_suffix(".chain.pem")
+    chain.write_bytes(b"".join([issued.cert.read_bytes(), *(each.ca.read_bytes() for each in authorities)]))
+    return issued._replace(cert=chain)
 
 
 def make_certificate(folder: Path, address: str) -> tuple[Path, Path]:

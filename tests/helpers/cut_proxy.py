@@ -11,6 +11,7 @@ import contextlib
 import socket
 import threading
 import time
+from collections.abc import Callable
 from typing import Literal
 
 When = Literal["after", "late"]
@@ -23,6 +24,7 @@ class CutProxy:
     """In front of a port of `host`, an address of this machine; listens there on `port`. Cuts nothing until `arm`.
 
     `rate`: bytes a second from the server to each client, to be changed at any time; None is as fast as it goes.
+    `forth` and `back`: what becomes of bytes of a client and of the server on their way.
     """
 
     def __init__(self, target: int, host: str = "127.0.0.1") -> None:
@@ -31,6 +33,8 @@ class CutProxy:
         self.port = int(self._listener.getsockname()[1])
         self.cuts = 0
         self.rate: float | None = None
+        self.forth: Callable[[bytes], bytes] = bytes
+        self.back: Callable[[bytes], bytes] = bytes
         self._armed: tuple[bytes, When, float] | None = None
         self._skip = 0
         self._clients: list[socket.socket] = []
@@ -74,7 +78,7 @@ class CutProxy:
                         self._cut(client, server, data, armed)
                         return
                     self._skip -= 1
-                server.sendall(data)
+                server.sendall(self.forth(data))
         _end(server)
 
     def _cut(self, client: socket.socket, server: socket.socket, data: bytes, armed: tuple[bytes, When, float]) -> None:
@@ -97,6 +101,7 @@ class CutProxy:
     def _back(self, server: socket.socket, client: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(65536):
+                data = self.back(data)
                 while data:
                     data = self._handed_on(client, data)
         _end(client)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 LEVELS: Final[tuple[tuple[str, ...], ...]] = (
-    ("errors", "limits", "on_disk", "position", "system_errors", "typed_decode", "versions"),
+    ("errors", "limits", "on_disk", "paced_answer", "position", "system_errors", "typed_decode", "versions"),
     ("jit",),
     ("framing", "types"),
     ("scan",),

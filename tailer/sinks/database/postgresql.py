@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from tailer.errors import CdcError, UsageError
+from tailer.errors import CdcError, SinkError, UsageError
 from tailer.sinks.database.chosen import outlet_of
 from tailer.sinks.database.columns import TargetColumn, TargetForm, ValueKind
 from tailer.sinks.database.copy_form import HEADER, TRAILER, copy_rows
@@ -22,6 +22,7 @@ from tailer.sinks.database.outlet import target_of
 from tailer.sinks.database.sqlstates import LOGIN, documented, no_connection
 from tailer.sinks.database.store import ColumnThere, Store
 from tailer.sinks.database.texts import moment, with_texts
+from tailer.sinks.database.watched_connection import WatchedConnection
 from tailer.sinks.outlet import Outlet, OutletContext, OutletKey
 from tailer.sinks.outlet_options import check_named
 
@@ -46,6 +47,9 @@ _STAGE: Final = "pg_temp.cdc_tail_stage"
 _STAGED: Final[Mapping[ValueKind, str]] = {**_TYPES, "decimal": "text"}
 # An error in the middle of many rows is raised; that it is also logged would be said twice.
 logging.getLogger("psycopg").setLevel(logging.ERROR)
+_BETWEEN: Final = (
+    "Nothing was written. Is something between us and the server that changes statements? Connect without it."
+)
 _NAME_BYTES: Final = 63
 _DATA: Final = "22000"
 """The SQLSTATE of data that does not fit."""
@@ -94,7 +98,7 @@ class PostgresStore(Store):
     def connect(self) -> None:
         self.close()
         try:
-            self._connection = psycopg.connect(self._conninfo, autocommit=True)
+            self._connection = WatchedConnection.connect(self._conninfo, autocommit=True).asking(self._conninfo)
         except psycopg.OperationalError as error:
             asks = bool(error.pgconn and error.pgconn.needs_password)
             raise no_connection(self.name, _sentence(error), needs_password=asks) from error
@@ -115,7 +119,10 @@ class PostgresStore(Store):
         self.run("SET CONSTRAINTS ALL IMMEDIATE")
 
     def finish(self) -> None:
-        self.run("COMMIT")
+        done = self._at_hand.execute(b"COMMIT").statusmessage
+        if done != "COMMIT":
+            # A server answers so where the transaction was given up before: none of it is there.
+            raise SinkError(f"{self.name}: COMMIT was not done", expected="COMMIT", found=str(done), remedy=_BETWEEN)
 
     def undo(self) -> None:
         self.run("ROLLBACK")

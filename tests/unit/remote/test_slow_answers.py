@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import socket
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +10,7 @@ import pytest
 
 from tailer.errors import NodeAwayError
 from tailer.remote.link import Link
-from tests.helpers.faulty_link import LOCAL, end
+from tests.helpers.dripping import Dripping
 from tests.helpers.links import linked
 
 SECONDS = 2.0
@@ -22,37 +19,9 @@ SECONDS = 2.0
 EACH = SECONDS / 10
 
 
-class Dripping:
-    """Sends `at_once`, then `each` again and again, every EACH seconds, until the client is gone."""
-
-    def __init__(self, at_once: bytes, each: bytes) -> None:
-        self._sent = at_once, each
-        self._listener = socket.create_server((LOCAL, 0))
-        self.url = f"http://{LOCAL}:{self._listener.getsockname()[1]}"
-        self.gone = threading.Event()
-        self._thread = threading.Thread(target=self._answer)
-        self._thread.start()
-
-    def _answer(self) -> None:
-        at_once, each = self._sent
-        with contextlib.suppress(OSError):
-            client, _ = self._listener.accept()
-            with client:
-                client.recv(1 << 16)
-                client.sendall(at_once)
-                while True:
-                    time.sleep(EACH)
-                    client.sendall(each)
-        self.gone.set()
-
-    def close(self) -> None:
-        end(self._listener)
-        self._thread.join()
-
-
 @contextmanager
 def dripping(at_once: bytes, each: bytes) -> Iterator[tuple[Dripping, Link]]:
-    node = Dripping(at_once, each)
+    node = Dripping(at_once, each, EACH)
     try:
         with linked(node.url) as link:
             yield node, link
@@ -77,7 +46,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
     ids=["status", "headers", "continue", "body", "body that began fast", "chunks", "extension of a chunk"],
 )
 def test_what_drips_is_given_up(at_once: bytes, each: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailer.remote.connection.ANSWER_SECONDS", SECONDS)
+    monkeypatch.setattr("tailer.paced_answer.ANSWER_SECONDS", SECONDS)
     with dripping(at_once, each) as (node, link):
         began = time.monotonic()
         with pytest.raises(NodeAwayError, match="does not answer") as failed:
@@ -90,7 +59,7 @@ def test_what_drips_is_given_up(at_once: bytes, each: bytes, monkeypatch: pytest
 
 def test_what_comes_slowly_but_surely_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """At more than the least rate, for longer than one silence may last."""
-    monkeypatch.setattr("tailer.remote.connection.ANSWER_SECONDS", SECONDS)
+    monkeypatch.setattr("tailer.paced_answer.ANSWER_SECONDS", SECONDS)
     piece = b"x" * 400
     count = 15
     head = HEAD + b"Content-Length: %d\r\n\r\n" % (count * len(piece))

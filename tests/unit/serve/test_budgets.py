@@ -215,3 +215,13 @@ def test_budgets_in_a_file(tmp_path: Path) -> None:
         file.write_text(f'[spark]\ntoken = "{TOKEN}"\n{wrong}\n')
         with pytest.raises(UsageError, match="of client spark"):
             read_tokens(file)
+
+
+def test_an_entry_that_found_no_room_is_not_taken_for_kept(node: ServedNode, state: Path) -> None:
+    headers = lease(node, "a-1")
+    assert [put_aside(node, "a-1", headers, number).status for number in range(5)] == [200, 200, 200, 200, 507]
+    # And what somebody on the node has moved away is no more there.
+    file = state / "quarantine" / "a-1.jsonl"
+    file.rename(state / "moved-away.jsonl")
+    assert [put_aside(node, "a-1", headers, number).status for number in (4, 0)] == [200, 200]
+    assert file.read_text().count("\n") == 2

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, Any, Final, Generic, TypeVar
 
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.typed_decode import decode_json
+from tailer.typed_decode import decode_json, msgpack_decoder
 
 T = TypeVar("T")
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -51,16 +51,40 @@ def check_version(found: int, newest: int, what: str, *, file: str | None = None
         )
 
 
+class UndecodableError(RefusedError):
+    """Persistent state that cannot be decoded."""
+
+    def found_in(self, file: str, remedy: str) -> None:
+        """Say in which file, and what to do, where the decoder did not know it."""
+        self.file = self.file or file
+        self.remedy = self.remedy or remedy
+
+
+class StateDecoder(Generic[T]):
+    """A decoder of MessagePack that is part of a larger state. `what`: of what, in words."""
+
+    def __init__(self, kind: Any, what: str) -> None:
+        self._decode: Callable[[bytes], T] = msgpack_decoder(kind).decode
+        self._what = what
+
+    def decode(self, data: bytes) -> T:
+        """UndecodableError for damage, and for another shape."""
+        with decoding(self._what):
+            return self._decode(data)
+
+
 @contextmanager
-def decoding(what: str, *, file: str | None = None, remedy: str, more: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """RefusedError where the work inside cannot decode persistent state. `more`: errors that mean the same there."""
+def decoding(
+    what: str, *, file: str | None = None, remedy: str = "", more: tuple[type[Exception], ...] = ()
+) -> Iterator[None]:
+    """UndecodableError where the work inside cannot decode persistent state. `more`: errors that mean the same there."""
     try:
         yield
     except (*UNDECODABLE, *more) as error:
         raise undecodable(what, str(error), file=file, remedy=remedy) from error
 
 
-def decode_whole(data: bytes | str, kind: type[StructT], may_lack: Collection[str] = ()) -> StructT:
+def decode_whole(data: bytes | str | msgspec.Raw, kind: type[StructT], may_lack: Collection[str] = ()) -> StructT:
     """A struct of a JSON object that has each of its fields. msgspec.ValidationError where one is missing.
 
     A default in place of a lost field would be a position or a list that nobody wrote. `may_lack`: earlier versions did
@@ -73,9 +97,9 @@ def decode_whole(data: bytes | str, kind: type[StructT], may_lack: Collection[st
     return decode_json(data, kind)
 
 
-def undecodable(what: str, found: str, *, file: str | None = None, remedy: str) -> RefusedError:
+def undecodable(what: str, found: str, *, file: str | None = None, remedy: str = "") -> UndecodableError:
     """The error of persistent state that cannot be decoded. `found`: what is wrong with it."""
-    return RefusedError(f"{what} cannot be read", file=file, expected=OURS, found=found, remedy=remedy)
+    return UndecodableError(f"{what} cannot be read", file=file, expected=OURS, found=found, remedy=remedy)
 
 
 def decode_versioned(

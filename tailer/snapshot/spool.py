@@ -21,6 +21,7 @@ from tailer.on_disk import NEW, put_in_place, sync_folder
 from tailer.rows.batch import ChangeBatch, Row
 from tailer.snapshot.progress import Snapshot
 from tailer.state.modes import make_folder, replace_file, replacing_file
+from tailer.typed_decode import decode_json
 from tailer.versions import decode_versioned, decode_whole, undecodable
 
 if TYPE_CHECKING:
@@ -48,6 +49,10 @@ class Spooled(msgspec.Struct, frozen=True):
     def given(self) -> int:
         """Up to which number pieces are there no more."""
         return self.last - len(self.sizes)
+
+
+class _Tables(msgspec.Struct):
+    tables: dict[str, msgspec.Raw]
 
 
 class Spool:
@@ -146,7 +151,7 @@ def remove_spool(folder: Path) -> None:
     sync_folder(folder.parent)
 
 
-def read_piece(data: pyarrow.Buffer | bytes, where: str, *, ranges: bool = True) -> pyarrow.RecordBatch:
+def read_piece(data: pyarrow.Buffer | bytes, where: str | None = None, *, ranges: bool = True) -> pyarrow.RecordBatch:
     """The rows of a piece, by the bytes of its file `where`; with `ranges` also the one that tells the range, which is
     the last. RefusedError for damage."""
     import pyarrow
@@ -167,7 +172,10 @@ def piece_rows(path: Path, *, ranges: bool) -> ChangeBatch:
 
 
 def _decode(data: bytes, version: int) -> Spooled:
-    return decode_whole(data, Spooled)
+    spooled = decode_whole(data, Spooled)
+    for table in decode_json(data, _Tables).tables.values():
+        decode_whole(table, Snapshot)
+    return spooled
 
 
 def _write(path: Path, rows: Sequence[Row]) -> int:

@@ -265,6 +265,7 @@ def _head(text: str) -> int:
 def _damaged(text: str) -> RefusedError:
     return RefusedError(
         "what the state says of segments is damaged",
+        file="cleaned.json, or records of kind memory in the journal",
         expected="ranges of ids, ascending and apart",
         found=text[:60],
         remedy="Restore the state folder from a backup.",

@@ -32,6 +32,8 @@ REMOVED: Final = "removed"
 
 
 _NUMBER_MAX: Final = 2**63
+_WRITTEN: Final = ("j", "s", "o", "done", "p")
+"""What every version wrote of an offset."""
 
 
 class NodeOffset(msgspec.Struct, frozen=True):
@@ -103,6 +105,10 @@ def decode_node_offset(data: Any) -> NodeOffset:
     """The node's offset from its JSON object. Raises msgspec.ValidationError for anything else."""
     if isinstance(data, dict) and REMOVED in data:
         raise msgspec.ValidationError("the node was removed from the query for good")
+    for name in _WRITTEN:
+        # A default would be another position, which nobody wrote.
+        if isinstance(data, dict) and name not in data:
+            raise msgspec.ValidationError(f"Object missing required field `{name}`")
     offset = convert(data, NodeOffset)
     if not all(0 <= number < _NUMBER_MAX for number in chain((offset.j, offset.s, offset.o), *offset.p)):
         raise msgspec.ValidationError(f"Expected numbers from 0 to {_NUMBER_MAX - 1}")

@@ -49,6 +49,10 @@ class Kept(msgspec.Struct, frozen=True):
     row: int | msgspec.UnsetType = msgspec.UNSET
     tables: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
 
+    def __post_init__(self) -> None:
+        # ValueError, of which msgspec makes its own where it decodes.
+        bytes.fromhex(self.bytes)
+
     @property
     def at(self) -> Position:
         return Position(self.segment, self.offset)

@@ -30,6 +30,4 @@ def read_versioned(
         data = read_file(path)
     except FileNotFoundError:
         return None
-    return decode_versioned(
-        data, decode, newest, what, file=str(path), remedy=remedy, or_else=or_else, named=named
-    )
+    return decode_versioned(data, decode, newest, what, file=str(path), remedy=remedy, or_else=or_else, named=named)

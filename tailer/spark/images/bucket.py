@@ -29,7 +29,7 @@ from tailer.spark.images.job import Job, Spot
 from tailer.spark.images.map_store import MapStore
 from tailer.spark.images.maps import Maps
 from tailer.typed_decode import decode_msgpack
-from tailer.versions import Versioned, check_version
+from tailer.versions import VersionNamed, check_version, decoding
 
 VERSION: Final = 3
 """Of all that is kept in the state: which bucket a partition is in, too. 1 and 2 are older forms
@@ -252,8 +252,9 @@ class Bucket:
 
 def _known(packed: bytes) -> _About:
     """RefusedError for what a later version keeps."""
-    check_version(decode_msgpack(packed, Versioned).v, VERSION, "the state of images", file="checkpoint")
-    return decode_msgpack(packed, _About)
+    with decoding("the state of images"):
+        check_version(decode_msgpack(packed, VersionNamed).v, VERSION, "the state of images", file="checkpoint")
+        return decode_msgpack(packed, _About)
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")

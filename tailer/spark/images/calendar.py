@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from tailer.spark.images.maps import Held
-from tailer.typed_decode import msgpack_decoder
+from tailer.versions import StateDecoder
 
 _FAR: Final = 4096
 _NEAR: Final = 16
@@ -123,5 +123,5 @@ class Calendar:
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_ENTRIES: Final = msgpack_decoder(list[Entry])
-_SLOTS: Final = msgpack_decoder(list[Slot])
+_ENTRIES: Final = StateDecoder[list[Entry]](list[Entry], "what expires in the state of images")
+_SLOTS: Final = StateDecoder[list[Slot]](list[Slot], "what expires in the state of images")

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from tailer.spark.images.maps import Held
-from tailer.typed_decode import msgpack_decoder
+from tailer.versions import StateDecoder
 
 HEADER: Final = b""
 """The row key of what the partition has of its own."""
@@ -141,6 +141,6 @@ class Head:
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgpack_decoder(_Kept)
-_ROW: Final = msgpack_decoder(Row)
-_KEYS: Final = msgpack_decoder(list[bytes])
+_DECODER: Final = StateDecoder[_Kept](_Kept, "a partition of the state of images")
+_ROW: Final = StateDecoder[Row](Row, "a row of the state of images")
+_KEYS: Final = StateDecoder[list[bytes]](list[bytes], "keys in the state of images")

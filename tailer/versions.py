@@ -77,10 +77,11 @@ class StateDecoder(Generic[T]):
 def decoding(
     what: str, *, file: str | None = None, remedy: str = "", more: tuple[type[Exception], ...] = ()
 ) -> Iterator[None]:
-    """UndecodableError where the work inside cannot decode persistent state. `more`: errors that mean the same there."""
+    """UndecodableError where the work inside cannot decode persistent state. `more`: errors that mean the same."""
+    meant: tuple[type[Exception], ...] = (*UNDECODABLE, *more)
     try:
         yield
-    except (*UNDECODABLE, *more) as error:
+    except meant as error:
         raise undecodable(what, str(error), file=file, remedy=remedy) from error
 
 
@@ -118,6 +119,6 @@ def decode_versioned(
     `named`: every version of the form had its number in the text. `or_else`: see `check_version`.
     """
     with decoding(what, file=file, remedy=remedy):
-        found = decode_json(data, VersionNamed if named else Versioned).v
+        found = decode_json(data, VersionNamed).v if named else decode_json(data, Versioned).v
         check_version(found, newest, what, file=file, or_else=or_else)
         return decode(data, found)

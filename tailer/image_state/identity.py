@@ -14,7 +14,6 @@ from tailer.errors import RefusedError
 from tailer.image_state.one_transaction import Transaction
 from tailer.schema.selection import Selection
 from tailer.sinks.outlet import Place
-from tailer.typed_decode import decode_json
 from tailer.versions import decode_versioned, decode_whole, decoding
 
 VERSION: Final = 3
@@ -27,7 +26,7 @@ _NODE: Final = "node/"
 _PLACE: Final = "place/"
 _SELECTION: Final = "selection"
 _REMEDY: Final = "Restore it together with the consumer, or begin anew: another consumer and folder."
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -108,7 +107,7 @@ def begin(transaction: Transaction, consumer: str, tokens: str, now_us: int, whe
 def selection_of(transaction: Transaction) -> Selection | None:
     """The tables that the run before chose; None where none said so yet."""
     found = transaction.about(_SELECTION)
-    return None if found is None else _decoded(found, Selection)
+    return None if found is None else _decoded(found, Selection, ())
 
 
 def put_selection(transaction: Transaction, selection: Selection) -> None:
@@ -117,7 +116,7 @@ def put_selection(transaction: Transaction, selection: Selection) -> None:
 
 def nodes_of(transaction: Transaction) -> dict[str, FollowedNode]:
     """The nodes of the state, by name."""
-    return {name: _decoded(value, FollowedNode) for name, value in transaction.abouts(_NODE).items()}
+    return {name: _decoded(value, FollowedNode, ("left", "joins")) for name, value in transaction.abouts(_NODE).items()}
 
 
 def put_node(transaction: Transaction, name: str, node: FollowedNode) -> None:
@@ -127,7 +126,7 @@ def put_node(transaction: Transaction, name: str, node: FollowedNode) -> None:
 def place_of(transaction: Transaction, node: str) -> Place | None:
     """How far a node's log is merged; None for nothing."""
     found = transaction.about(_PLACE + node)
-    return None if found is None else _decoded(found, Place)
+    return None if found is None else _decoded(found, Place, ())
 
 
 def put_place(transaction: Transaction, node: str, place: Place) -> None:
@@ -147,9 +146,9 @@ def check_folder(node: str, known: FollowedNode, folder: str, where: str) -> Non
         )
 
 
-def _decoded(data: bytes, kind: type[T]) -> T:
+def _decoded(data: bytes, kind: type[T], may_lack: tuple[str, ...]) -> T:
     with decoding("the state of images"):
-        return decode_json(data, kind)
+        return decode_whole(data, kind, may_lack)
 
 
 def _range(tokens: str) -> str:

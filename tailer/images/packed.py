@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from struct import Struct
-from struct import error as StructError  # noqa: N812 - it is one
+from struct import error as StructError
 from typing import Final
 
 from tailer.images.facts import Copies, Fact, Facts, in_fixed_order

@@ -59,7 +59,7 @@ def at_of(place: Place, where: str) -> At:
         raise RefusedError(
             f"{where} keeps a position that no shipper left there",
             expected="the number of a data file and of its rows",
-            found=place.offset[:200],
+            found=repr(place.offset[:200]),
             remedy="Give the shipper another name (--consumer).",
         ) from error
 

@@ -76,7 +76,7 @@ def decode_offset(data: Any) -> SourceOffset:
         raise RefusedError(
             f"the offset is not one of cdc_tail ({error})",
             expected='{"v":2,"t":0,"nodes":{…}}',
-            found=str(data)[:200],
+            found=repr(data)[:200],
             remedy="The checkpoint belongs to another source, or was changed by hand.",
         ) from error
 

@@ -20,7 +20,7 @@ from tailer.state.lease_file import lease_path
 from tailer.state.modes import make_folder, open_file, open_to_read
 from tailer.system_errors import told
 from tailer.typed_decode import decode_json
-from tailer.versions import decode_versioned
+from tailer.versions import UNDECODABLE, decode_versioned
 
 VERSION: Final = 1
 _ANONYMOUS: Final = "none"
@@ -140,7 +140,7 @@ def _is_torn(line: bytes) -> bool:
         return True
     try:
         decode_json(line, msgspec.Raw)
-    except msgspec.DecodeError as error:
+    except UNDECODABLE as error:
         return str(error) == _CUT
     return False
 

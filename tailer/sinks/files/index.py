@@ -102,7 +102,10 @@ def decode(data: bytes, file: Path) -> Index:
 
 
 def _decode(data: bytes, version: int) -> Index:
-    return decode_whole(data, Index, ("images",))
+    found = decode_whole(data, Index, ("images",))
+    # UnicodeDecodeError: the decoder does not look into it.
+    bytes(found.offset).decode()
+    return found
 
 
 def index_name(number: int) -> str:

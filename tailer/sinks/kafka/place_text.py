@@ -38,9 +38,9 @@ def value_bytes(place: Place) -> bytes:
 def place_of(value: bytes, where: str) -> Place:
     """The place that a value says. RefusedError for one of a later version, and for what is none."""
     remedy = "Did another program write to it? Begin anew with another consumer."
-    found = decode_versioned(value, _decode, VERSION, f"the position in {where}", remedy=remedy)
+    return decode_versioned(value, _decode, VERSION, f"the position in {where}", remedy=remedy)
+
+
+def _decode(value: bytes, version: int) -> Place:
+    found = decode_json(value, _Value)
     return Place(bytes(found.offset).decode(), found.generation)
-
-
-def _decode(value: bytes, version: int) -> _Value:
-    return decode_json(value, _Value)

@@ -42,7 +42,7 @@ _TOKEN: Final = itemgetter("token")
 _DASH: Final = "-"
 
 
-class _About(msgspec.Struct, frozen=True):
+class About(msgspec.Struct, frozen=True):
     """`started_us`: when the bucket was first asked for. `followed`: the nodes of all starts since. `shown`: those
     whose log has shown the table's CREATE. `defined`: whether the table's definition is known. `truncated`: by node
     what a TRUNCATE left nothing before."""
@@ -67,7 +67,7 @@ class Bucket:
         self._store = MapStore(self._id, maps)
         packed = self._store.meta(_ABOUT)
         nodes = frozenset(job.nodes)
-        self._about = _About(VERSION, now_us, nodes) if packed is None else _known(packed)
+        self._about = About(VERSION, now_us, nodes) if packed is None else known_about(packed)
         settings = Settings(self._about.started_us, expirations=job.expirations, asks=False)
         self._merger = Merger(self._store, sorted(nodes), settings)
         if not nodes <= self._about.followed:
@@ -247,14 +247,18 @@ class Bucket:
 
     def _keep(self, **changed: Any) -> None:
         self._about = msgspec.structs.replace(self._about, **changed)
-        self._store.put_meta(_ABOUT, _ENCODER.encode(self._about))
+        self._store.put_meta(_ABOUT, encode_about(self._about))
 
 
-def _known(packed: bytes) -> _About:
+def encode_about(about: About) -> bytes:
+    return _ENCODER.encode(about)
+
+
+def known_about(packed: bytes) -> About:
     """RefusedError for what a later version keeps."""
     with decoding("the state of images"):
         check_version(decode_msgpack(packed, VersionNamed).v, VERSION, "the state of images", file="checkpoint")
-        return decode_msgpack(packed, _About)
+        return decode_msgpack(packed, About)
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")

@@ -114,7 +114,8 @@ class Calendar:
         entries: list[Entry] = []
         for number in range(slot.chunks):
             key = self._chunk(slot, number)
-            entries += _ENTRIES.decode(self._chunks.get(key) or b"\x90")
+            packed = self._chunks.get(key)
+            entries += _ENTRIES.decode(packed) if packed is not None else []
             self._chunks.remove(key)
         return entries
 

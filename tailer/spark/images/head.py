@@ -77,8 +77,9 @@ class Head:
     def _keys(self) -> dict[bytes, None]:
         """Those of all rows that stand alone."""
         if self._all is None:
-            chunks = (_KEYS.decode(self._names.get(self._chunk(number)) or b"\x90") for number in range(self._chunks))
-            self._all = dict.fromkeys([*(key for chunk in chunks for key in chunk), *self._new])
+            chunks = (self._names.get(self._chunk(number)) for number in range(self._chunks))
+            known = [key for chunk in chunks if chunk is not None for key in _KEYS.decode(chunk)]
+            self._all = dict.fromkeys([*known, *self._new])
         return self._all
 
     def between(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, Row]]:

@@ -101,7 +101,7 @@ class ConsoleSink(PlainSink):
         self._make = make
         self._close = close
         self._file = None if checkpoint is None else checkpoint / WRITTEN
-        self._last = -1 if self._file is None else _read(self._file)
+        self._last = -1 if self._file is None else last_written(self._file)
 
     def writer(self, frame: DataFrame) -> Any:
         return frame.writeStream.foreachBatch(self.take)
@@ -121,7 +121,7 @@ class ConsoleSink(PlainSink):
             self.batches += 1
             self._last = number
             if self._file is not None:
-                replace_file(self._file, msgspec.json.encode(_Written(number)) + b"\n")
+                replace_file(self._file, written(number))
         except (OSError, CdcError) as error:
             self.failure = error
             raise
@@ -137,7 +137,12 @@ class _Written(msgspec.Struct, frozen=True):
     v: int = VERSION
 
 
-def _read(file: Path) -> int:
+def written(batch: int) -> bytes:
+    """What the file says of the last micro-batch."""
+    return msgspec.json.encode(_Written(batch)) + b"\n"
+
+
+def last_written(file: Path) -> int:
     """The number of the last batch; -1 before the first. RefusedError for a file that is not understood."""
     try:
         data = file.read_bytes()

@@ -204,8 +204,8 @@ class TestTail:
         (state_folder(folder.path) / FILE_NAME).write_text(f'{{"v":3,"segments":["{ONE} 2 1 0"]}}')
         word, *more = command
         ran = run_cli([word, folder.path, *more, *consumers])
-        assert (ran.code, ran.out) == (4, "")
-        assert ran.err.startswith("cdc-tail: what the state says of segments is damaged: expected ranges of ids")
+        assert (ran.code, ran.out) == (6, "")
+        assert ran.err.startswith("cdc-tail: what the state says of segments is damaged (cleaned.json, or records of kind memory in the journal): expected ranges of ids")
         assert (folder.path / f"CommitLog-7-{ONE}.log").exists()
 
     def test_a_position_in_it_is_gone(self, folder: LogFolder) -> None:

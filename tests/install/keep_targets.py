@@ -1,4 +1,4 @@
-"""Makes a state with images, and the targets of its consumers, to be kept: `python -m tests.install.keep_targets TREE TAR`.
+"""Makes a state with images and the targets of its consumers: `python -m tests.install.keep_targets TREE TAR`.
 
 TREE: a checkout of the version that makes it. What it made stands in `tests/install/kept_targets/`, and every later
 version must go on from there. The log is made by hand, the same each time (`tests.install.keep_state`).

@@ -12,7 +12,7 @@ from tests.install.forms.of_targets import OF_TARGETS
 FORMS: Final[tuple[Form, ...]] = (*OF_STATE, *OF_TARGETS, *OF_IMAGES)
 
 ELSEWHERE: Final = {
-    "the log of `writer_hooks`": "tests/writer/test_kept.py reads logs of every version",
+    "the log of `writer_hooks`": "framed as Cassandra's segments are; no state that is decoded whole",
     "compiled code": "made anew where it is of another version",
 }
 """Rows of the page whose forms are no state that is decoded here, and why."""

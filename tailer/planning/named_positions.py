@@ -273,7 +273,7 @@ def offset_of_json(text: str, node: str) -> NodeOffset:
             data = data["nodes"][node]
         elif isinstance(data, dict) and node in data:
             data = data[node]
-        return decode_node_offset(data)
+        return decode_node_offset(data, may_lack=("j", "done", "p"))
     except (*UNDECODABLE, KeyError, TypeError) as error:
         raise UsageError(
             f"the offset's JSON is not understood: {error}",

@@ -5,6 +5,7 @@ Values and their JSON only (architecture sections 3, 7, 8); decides nothing.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import chain
 from typing import Any, Final
 
@@ -101,13 +102,16 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
     upto: int = 0
 
 
-def decode_node_offset(data: Any) -> NodeOffset:
-    """The node's offset from its JSON object. Raises msgspec.ValidationError for anything else."""
+def decode_node_offset(data: Any, may_lack: Collection[str] = ()) -> NodeOffset:
+    """The node's offset from its JSON object. Raises msgspec.ValidationError for anything else.
+
+    `may_lack`: fields that a person who writes an offset may leave out.
+    """
     if isinstance(data, dict) and REMOVED in data:
         raise msgspec.ValidationError("the node was removed from the query for good")
     for name in _WRITTEN:
         # A default would be another position, which nobody wrote.
-        if isinstance(data, dict) and name not in data:
+        if isinstance(data, dict) and name not in data and name not in may_lack:
             raise msgspec.ValidationError(f"Object missing required field `{name}`")
     offset = convert(data, NodeOffset)
     if not all(0 <= number < _NUMBER_MAX for number in chain((offset.j, offset.s, offset.o), *offset.p)):

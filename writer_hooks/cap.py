@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, Literal, NamedTuple
 
 from tailer.errors import CdcError, RefusedError, UsageError
-from writer_hooks.disk import Files, read_small, replace_durably, sync_folder, unlink_if_there
+from writer_hooks.disk import Files, read_small, replace_durably, sync_folder, unlink_if_there, whole_number
 from writer_hooks.open_segment import Segment
 from writer_hooks.places import Places, log_ids, sidecar_ids
 from writer_hooks.writer_errors import disk_error
@@ -38,7 +38,9 @@ def check_cap(cap: Cap | None, segment_bytes: int) -> None:
 def read_dropped(files: Files, places: Places) -> int:
     """The highest id that was ever dropped; 0 where none was."""
     text = read_small(files, places.dropped)
-    return int(text) if text is not None and text.strip().isdigit() else 0
+    remedy = "Write the highest id below all segments of the folder into this file."
+    what = "which segments were dropped is not known"
+    return 0 if text is None else whole_number(text, places.dropped, what, remedy)
 
 
 def finish_drops(files: Files, places: Places) -> None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import fcntl
 import os
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
+from tailer.errors import RefusedError
 from writer_hooks.writer_errors import SyncFailedError
+
+_DIGITS_MAX: Final = 19
 
 
 class Files(Protocol):
@@ -158,6 +161,14 @@ def read_small(files: Files, path: Path, limit: int = 4096) -> bytes | None:
         return read_all(files, fd, limit, 0)
     finally:
         files.close(fd)
+
+
+def whole_number(text: bytes, path: Path, what: str, remedy: str) -> int:
+    """The number that is all of a small file. RefusedError for anything else."""
+    bare = text.strip()
+    if not bare.isdigit() or len(bare) > _DIGITS_MAX:
+        raise RefusedError(what, file=str(path), expected="a number", found=repr(text[:40]), remedy=remedy)
+    return int(bare)
 
 
 def replace_durably(files: Files, path: Path, content: bytes) -> None:

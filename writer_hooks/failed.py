@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tailer.errors import RefusedError
 from tailer.position import Position
 from writer_hooks.disk import Files, read_small, replace_durably
 
@@ -27,9 +28,21 @@ def write_failed(files: Files, path: Path, boot_id: str, end: Position) -> None:
 
 
 def read_failed(files: Files, path: Path, boot_id: str) -> Position | None:
-    """The end past which nothing is believed; None where there is no such bound in this run of the machine."""
+    """The end past which nothing is believed; None where there is no such bound in this run of the machine.
+
+    RefusedError for a file that says no end: what it would not believe may never have reached the disk.
+    """
     text = read_small(files, path)
     if text is None:
         return None
-    noted, _, end = text.decode("ascii", "replace").strip().rpartition(" ")
-    return Position.parse(end) if noted == boot_id else None
+    noted, _, end = text.decode("ascii", "replace").rstrip().rpartition(" ")
+    found = Position.parse(end)
+    if found is None:
+        raise RefusedError(
+            "how far the log was durable is not known",
+            file=str(path),
+            expected="the run of the machine, and SEGMENT:OFFSET",
+            found=repr(text[:60]),
+            remedy="Start the machine again, delete this file, and open the log: what can be read then is on the disk.",
+        )
+    return found if noted == boot_id else None

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tailer.errors import LossError, RefusedError
+from tailer.errors import LossError
 from tailer.position import Position
-from writer_hooks.disk import Files, read_small, replace_durably
+from writer_hooks.disk import Files, read_small, replace_durably, whole_number
 from writer_hooks.places import Places
 
 
@@ -23,15 +23,10 @@ def write_newest(files: Files, places: Places, segment: int) -> None:
 def read_newest(files: Files, places: Places) -> int | None:
     """None where there is no such file. Raises RefusedError where it says nothing."""
     text = read_small(files, places.newest)
-    if text is not None and not text.strip().isdigit():
-        raise RefusedError(
-            "which segment was the newest is not known",
-            file=str(places.newest),
-            expected="a number",
-            found=repr(text[:40]),
-            remedy="If the log's own segments are all there, delete this file and open the log again.",
-        )
-    return None if text is None else int(text)
+    if text is None:
+        return None
+    remedy = "If the log's own segments are all there, delete this file and open the log again."
+    return whole_number(text, places.newest, "which segment was the newest is not known", remedy)
 
 
 def check_newest(places: Places, newest: int | None, own: Iterable[int]) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from tailer.errors import RefusedError
-from writer_hooks.disk import Files, read_small, replace_durably
+from writer_hooks.disk import Files, read_small, replace_durably, whole_number
 
 AHEAD: Final = 64
 """HIGH is raised by so many at once: a fsync for every segment would be one too many."""
@@ -16,20 +15,13 @@ class Ids:
     """Gives ids in order. HIGH is durable before an id leaves."""
 
     def __init__(self, files: Files, path: Path, now_ms: int, used: list[int]) -> None:
-        """`used`: the ids in file names. Raises RefusedError where they cannot be told from those of lost files."""
+        """`used`: the ids in file names. Raises RefusedError where the file says no number: lost files had ids too."""
         self._files = files
         self._path = path
         text = read_small(files, path)
-        high = int(text) if text is not None and text.strip().isdigit() else None
-        if high is None and text is not None and not used:
-            raise RefusedError(
-                "the highest id that was used is not known",
-                file=str(path),
-                expected="a number",
-                found=repr(text[:40]),
-                remedy="Readers may know segments that are gone: write an id above all of theirs into this file.",
-            )
-        self._high = high if high is not None else 0
+        remedy = "Readers may know segments that are gone: write an id above all of theirs into this file."
+        what = "the highest id that was used is not known"
+        self._high = 0 if text is None else whole_number(text, path, what, remedy)
         self._last = max(now_ms, self._high, *used, 0)
 
     def take(self) -> int:

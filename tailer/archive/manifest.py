@@ -19,7 +19,7 @@ from tailer.errors import CorruptError, UsageError
 from tailer.state.journal_records import AnyRecord, checks, decode
 from tailer.stores.store import Store
 from tailer.typed_decode import decode_json
-from tailer.versions import Versioned, check_version
+from tailer.versions import UNDECODABLE, VersionNamed, check_version, decode_whole
 
 VERSION: Final = 1
 MANIFEST: Final = "manifest.json"
@@ -100,10 +100,10 @@ def read_manifest(store: Store, identity: str, segment: int) -> Manifest | None:
     except FileNotFoundError:
         return None
     try:
-        found = decode_json(text, Versioned).v
+        found = decode_json(text, VersionNamed).v
         check_version(found, VERSION, "the archive's manifest", file=f"{store.where}/{name}")
-        return decode_json(text, Manifest)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        return decode_whole(text, Manifest, ("previous",))
+    except UNDECODABLE as error:
         raise CorruptError(
             "the archive's manifest is damaged",
             file=f"{store.where}/{name}",

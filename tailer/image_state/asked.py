@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 from uuid import uuid4
 
 import msgspec
 
 from tailer.state.modes import read_file, replace_file
-from tailer.typed_decode import decode_json
+from tailer.versions import decode_versioned, decode_whole
 
+VERSION: Final = 1
 _ASKED: Final = "snapshot.asked"
 _REPLY: Final = "snapshot.reply"
+
+T = TypeVar("T", "Asked", "Reply")
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -26,6 +29,7 @@ class Asked(msgspec.Struct, frozen=True):
 
     id: str
     tables: tuple[str, ...] = ()
+    v: int = VERSION
 
 
 class Reply(msgspec.Struct, frozen=True):
@@ -35,6 +39,7 @@ class Reply(msgspec.Struct, frozen=True):
     id: str
     tables: tuple[str, ...] = ()
     reason: str = ""
+    v: int = VERSION
 
 
 def ask(folder: Path, tables: tuple[str, ...]) -> Asked:
@@ -59,7 +64,7 @@ def take(folder: Path) -> Asked | None:
     if not is_open(folder):
         return None
     with suppress(FileNotFoundError):
-        asked = decode_json(read_file(folder / _ASKED), Asked)
+        asked = _decoded(folder / _ASKED, Asked)
         withdraw(folder)
         return asked
     return None
@@ -73,7 +78,15 @@ def reply(folder: Path, given: Reply) -> None:
 def replied(folder: Path, asked: Asked) -> Reply | None:
     """What was said to it; None for nothing yet."""
     try:
-        found = decode_json(read_file(folder / _REPLY), Reply)
+        found = _decoded(folder / _REPLY, Reply)
     except FileNotFoundError:
         return None
     return found if found.id == asked.id else None
+
+
+def _decoded(path: Path, kind: type[T]) -> T:
+    # Earlier programs named no version.
+    return decode_versioned(
+        read_file(path), lambda data, version: decode_whole(data, kind, ("v",)), VERSION, "what is asked of a snapshot",
+        file=str(path), remedy="Remove the file and ask for the snapshot again.", named=False,
+    )  # fmt: skip

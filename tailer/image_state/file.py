@@ -14,10 +14,11 @@ from typing import Final, TypeVar
 
 import lmdb
 
-from tailer.errors import CdcError, RefusedError, SystemFailedError, UsageError
+from tailer.errors import CdcError, SystemFailedError, UsageError
 from tailer.image_state.folder import FILE_NAME, lock_folder, made_folder
 from tailer.image_state.lmdb_store import LmdbStore
 from tailer.image_state.one_transaction import TABLES, Transaction
+from tailer.versions import UndecodableError, undecodable
 
 T = TypeVar("T")
 
@@ -28,6 +29,7 @@ GROWTH_MAX: Final = 8 << 30
 """It doubles, but by no more than so many bytes at once."""
 
 _READERS: Final = 16
+_REMEDY: Final = "Restore it together with the consumer, or begin anew: another consumer and folder."
 
 
 class ImageFile:
@@ -139,14 +141,13 @@ def _documented(folder: Path, *but: type[Exception]) -> Iterator[None]:
         yield
     except but:
         raise
+    except UndecodableError as error:
+        error.found_in(str(folder), _REMEDY)
+        raise
     except CdcError:
         raise
     except damaged as error:
-        raise RefusedError(
-            f"the state of images cannot be read: {error}",
-            file=str(folder),
-            remedy="Restore it together with the consumer, or begin anew: another consumer and folder.",
-        ) from error
+        raise undecodable("the state of images", str(error), file=str(folder), remedy=_REMEDY) from error
     except lmdb.Error as error:
         raise SystemFailedError(
             f"the state of images: {error}", file=str(folder), remedy="Look after its disk and rights; start again."

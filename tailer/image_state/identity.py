@@ -14,8 +14,7 @@ from tailer.errors import RefusedError
 from tailer.image_state.one_transaction import Transaction
 from tailer.schema.selection import Selection
 from tailer.sinks.outlet import Place
-from tailer.typed_decode import decode_json
-from tailer.versions import Versioned, check_version
+from tailer.versions import decode_versioned, decode_whole, decoding
 
 VERSION: Final = 3
 """1: no snapshot was ever read; 2: with the ranges of a snapshot; 3: with tables that were created again, rows that
@@ -26,7 +25,8 @@ _IDENTITY: Final = "identity"
 _NODE: Final = "node/"
 _PLACE: Final = "place/"
 _SELECTION: Final = "selection"
-T = TypeVar("T")
+_REMEDY: Final = "Restore it together with the consumer, or begin anew: another consumer and folder."
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -74,8 +74,11 @@ def read_identity(transaction: Transaction, where: str) -> Identity | None:
     found = transaction.about(_IDENTITY)
     if found is None:
         return None
-    check_version(decode_json(found, Versioned).v, VERSION, "the state of images", file=where)
-    return decode_json(found, Identity)
+    return decode_versioned(found, _identity, VERSION, "the state of images", file=where, remedy=_REMEDY, named=False)
+
+
+def _identity(data: bytes, version: int) -> Identity:
+    return decode_whole(data, Identity, ("tokens", "v"))
 
 
 def begin(transaction: Transaction, consumer: str, tokens: str, now_us: int, where: str) -> Identity:
@@ -104,7 +107,7 @@ def begin(transaction: Transaction, consumer: str, tokens: str, now_us: int, whe
 def selection_of(transaction: Transaction) -> Selection | None:
     """The tables that the run before chose; None where none said so yet."""
     found = transaction.about(_SELECTION)
-    return None if found is None else decode_json(found, Selection)
+    return None if found is None else _decoded(found, Selection, ())
 
 
 def put_selection(transaction: Transaction, selection: Selection) -> None:
@@ -113,7 +116,7 @@ def put_selection(transaction: Transaction, selection: Selection) -> None:
 
 def nodes_of(transaction: Transaction) -> dict[str, FollowedNode]:
     """The nodes of the state, by name."""
-    return {name: decode_json(value, FollowedNode) for name, value in transaction.abouts(_NODE).items()}
+    return {name: _decoded(value, FollowedNode, ("left", "joins")) for name, value in transaction.abouts(_NODE).items()}
 
 
 def put_node(transaction: Transaction, name: str, node: FollowedNode) -> None:
@@ -123,7 +126,7 @@ def put_node(transaction: Transaction, name: str, node: FollowedNode) -> None:
 def place_of(transaction: Transaction, node: str) -> Place | None:
     """How far a node's log is merged; None for nothing."""
     found = transaction.about(_PLACE + node)
-    return None if found is None else decode_json(found, Place)
+    return None if found is None else _decoded(found, Place, ())
 
 
 def put_place(transaction: Transaction, node: str, place: Place) -> None:
@@ -141,6 +144,11 @@ def check_folder(node: str, known: FollowedNode, folder: str, where: str) -> Non
             remedy="Is it another node's log? Give it a name of its own. Was the state lost? Begin anew with another "
             "consumer.",
         )
+
+
+def _decoded(data: bytes, kind: type[T], may_lack: tuple[str, ...]) -> T:
+    with decoding("the state of images"):
+        return decode_whole(data, kind, may_lack)
 
 
 def _range(tokens: str) -> str:

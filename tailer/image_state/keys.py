@@ -10,6 +10,8 @@ import re
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
+from tailer.versions import undecodable
+
 KEY_MAX: Final = 511
 
 _TABLE: Final = 16
@@ -80,7 +82,8 @@ class Named(NamedTuple):
 def partition_end(key: bytes, at: int = _TABLE) -> tuple[int, bool]:
     """Where a partition's part of a key that begins at `at` ends, and whether it is all of its name."""
     found = _END.search(key, at)
-    assert found is not None, "a key of this file"
+    if found is None:
+        raise undecodable("a key of the state of images", "no end of a partition's name")
     whole = found[1] == b"\0"
     return found.end() + (0 if whole else _HASH), whole
 
@@ -111,4 +114,6 @@ def _hash(name: bytes) -> bytes:
 
 def _taken(value: bytes) -> tuple[bytes, bytes]:
     end = _SIZE + int.from_bytes(value[:_SIZE], "big")
+    if end > len(value):
+        raise undecodable("a name in the state of images", f"{len(value)} of {end} bytes")
     return value[_SIZE:end], value[end:]

@@ -19,13 +19,14 @@ import msgspec
 from tailer.errors import RefusedError
 from tailer.state.modes import read_file, replace_file
 from tailer.system_errors import told
-from tailer.typed_decode import decode_json
-from tailer.versions import Versioned, check_version
+from tailer.versions import decode_versioned, decode_whole
 
 VERSION: Final = 1
 
 _PATTERN: Final = "mend-*.json"
 _DIGEST_BYTES: Final = 16
+_WHAT: Final = "a request of compare --mend"
+_REMEDY: Final = "Remove the file and give `cdc-tail compare --mend` again."
 
 
 class MendRow(msgspec.Struct, frozen=True):
@@ -62,14 +63,17 @@ def requests(folder: Path) -> Iterator[tuple[Path, MendRequest]]:
         checksum, _, data = read_file(path).partition(b"\n")
         if checksum != _checksum(data):
             raise RefusedError(
-                "a request of compare --mend is damaged",
+                f"{_WHAT} is damaged",
                 file=str(path),
                 expected="a checksum that fits",
                 found=checksum[:40].decode("utf-8", "replace"),
-                remedy="Remove the file and give `cdc-tail compare --mend` again.",
+                remedy=_REMEDY,
             )
-        check_version(decode_json(data, Versioned).v, VERSION, "a request of compare --mend", file=str(path))
-        yield path, decode_json(data, MendRequest)
+        yield path, decode_versioned(data, _decode, VERSION, _WHAT, file=str(path), remedy=_REMEDY)
+
+
+def _decode(data: bytes, version: int) -> MendRequest:
+    return decode_whole(data, MendRequest)
 
 
 def _checksum(data: bytes) -> bytes:

@@ -13,6 +13,7 @@ from tailer.image_state.lmdb_store import NAMES, LmdbStore
 from tailer.images import Image
 from tailer.images.encoded import EncodedImages, JoinedImages
 from tailer.images.image_rows import ImageRows, JoinedRows
+from tailer.images.store import number_of
 
 if TYPE_CHECKING:
     import lmdb
@@ -83,7 +84,7 @@ class Transaction:
     @property
     def given(self) -> int:
         """The number of the last batch that was taken out, 0 for none."""
-        return int.from_bytes(self._transaction.get(_GIVEN, db=self._about) or b"", "big")
+        return number_of(self._transaction.get(_GIVEN, db=self._about))
 
     def send(self, images: Sequence[Image] | EncodedImages) -> ImageBatch:
         """Put a batch into the outbox."""
@@ -109,7 +110,10 @@ class Transaction:
         with self._transaction.cursor(self._outbox) as cursor:
             there = cursor.set_range(_key(behind + 1))
             while there:
-                yield ImageBatch(int.from_bytes(cursor.key(), "big"), JoinedImages(cursor.value()))
+                joined = JoinedImages(cursor.value())
+                # They were written by another run, perhaps of another version: compiled code checks nothing.
+                assert len(joined) == len(joined.images), "the decoder has counted"
+                yield ImageBatch(int.from_bytes(cursor.key(), "big"), joined)
                 there = cursor.next()
 
     def counts(self) -> dict[str, int]:

@@ -10,7 +10,7 @@ import msgspec
 
 from tailer.images.image import Image
 from tailer.jit.ready import twin_now
-from tailer.typed_decode import msgpack_decoder
+from tailer.versions import StateDecoder
 
 if TYPE_CHECKING:
     from tailer.images.compiled.lines import Printed
@@ -79,4 +79,4 @@ _WORTH: Final = 32
 """So many images are sooner printed by compiled code than it is called."""
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgpack_decoder(list[Image])
+_DECODER: Final = StateDecoder[list[Image]](list[Image], "images that wait")

@@ -11,7 +11,7 @@ import msgspec
 from tailer.images.forgetting import LEAST_SECONDS, Forgotten, forget_in
 from tailer.images.partition import Partition
 from tailer.images.settings import Settings
-from tailer.images.store import Store
+from tailer.images.store import Store, number_of
 from tailer.images.tables import KnownTable, Tables
 
 NO_GC_GRACE: Final[Mapping[str, int]] = MappingProxyType({})
@@ -32,8 +32,8 @@ class ForgettingByTurns:
         self._nodes = frozenset(nodes)
         self._settings = settings
         self._at: tuple[str, bytes] = ("", b"")
-        self.read_past = int.from_bytes(store.meta(_READ) or b"", "big")
-        self.forgot = int.from_bytes(store.meta(_FORGOT) or b"", "big")
+        self.read_past = number_of(store.meta(_READ))
+        self.forgot = number_of(store.meta(_FORGOT))
 
     def forget(
         self, second: int, read_past: Mapping[str, int], most: int | None, gc_grace: Mapping[str, int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from tailer.images.store import Store
+from tailer.images.store import Store, number_of
 
 _KEY: Final = b"highest"
 
@@ -17,7 +17,7 @@ class Highest:
     def __init__(self, store: Store) -> None:
         self._store = store
         kept = store.meta(_KEY)
-        self.seq = None if kept is None else int.from_bytes(kept, "big")
+        self.seq = None if kept is None else number_of(kept)
 
     def note(self, seq: int, now_us: int) -> None:
         """An image has this number; `now_us`: the state's time."""

@@ -30,7 +30,7 @@ from tailer.images.incarnations import (
 from tailer.images.partition import Partition
 from tailer.images.questions import Question, Questions
 from tailer.images.settings import Settings
-from tailer.images.store import Store
+from tailer.images.store import Store, number_of
 from tailer.images.tables import (
     KnownTable,
     Redefined,
@@ -50,7 +50,7 @@ from tailer.rebuild.facts import Place
 from tailer.rebuild.newest import newer
 from tailer.rows.image_ops import Op
 from tailer.schema.told import capture_begins, told_definition
-from tailer.typed_decode import decode_msgpack
+from tailer.versions import StateDecoder
 
 SECOND: Final = 1_000_000
 
@@ -60,6 +60,7 @@ definition."""
 
 _NOW: Final = b"now"
 _NODES: Final = b"nodes"
+_NAMES: Final = StateDecoder[list[str]](list[str], "the nodes of the state of images")
 LOST: Final = b"lost"
 """Under this key the time until which changes of tables that are defined later may be missing."""
 
@@ -73,9 +74,9 @@ class MergedTables:
         self._tables = Tables(store)
         self.questions = Questions(store)
         """Rows of which a server could tell more than is known."""
-        self._now_us = int.from_bytes(store.meta(_NOW) or b"", "big")
+        self._now_us = number_of(store.meta(_NOW))
         self._highest = Highest(store)
-        self._nodes: list[str] = decode_msgpack(store.meta(_NODES) or b"\x90", list[str])
+        self._nodes: list[str] = _NAMES.decode(store.meta(_NODES) or b"\x90")
         self._followed = frozenset(nodes)
         self._forgetting = ForgettingByTurns(store, self._tables, nodes, settings)
         self.late_facts = 0
@@ -220,7 +221,7 @@ class MergedTables:
         # Of a table whose CREATE nobody saw it is not known whether it captured before.
         alone = learnt and not created and len(self._followed) == 1
         since = by if alone else self._settings.started_us
-        lost = int.from_bytes(self._store.meta(LOST) or b"", "big")
+        lost = number_of(self._store.meta(LOST))
         self._highest.begin(any(self._tables))
         self._tables.keep(first_facts(table, max(since, lost), by, created=created, cdc=cdc, captured=captured))
 

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from struct import Struct
+from struct import error as StructError
 from typing import Final
 
 from tailer.images.facts import Copies, Fact, Facts, in_fixed_order
 from tailer.images.marks import LONG_AGO, Mark, Marks, long_ago
+from tailer.rebuild.facts import Kind
+from tailer.versions import undecodable
 
 PLACES_SECONDS: Final = 86_400
 """A TRUNCATE is logged seconds behind the place that it takes, not a day: marks that are a day older than what every
@@ -44,6 +47,9 @@ HAS_DUE: Final = 2
 HAS_TTL: Final = 1
 HAS_EXPIRY: Final = 2
 OUTWEIGHED: Final = 4
+
+_KIND: Final = tuple(map(int, Kind))
+"""A number that is none of these is damage."""
 
 NO_PLACES: Final = 0x8000
 
@@ -97,7 +103,14 @@ def pack(row: Row) -> bytes:
 
 
 def unpack(key: bytes, value: bytes) -> Row:
-    """The row that `pack` took."""
+    """The row that `pack` took. UndecodableError for other bytes."""
+    try:
+        return _row(key, value)
+    except (StructError, IndexError, ValueError) as error:
+        raise undecodable("a row of the state of images", str(error)) from error
+
+
+def _row(key: bytes, value: bytes) -> Row:
     flags, sets, count, due, seq, complete, placed, size = HEAD.unpack_from(value)
     at = HEAD.size + size
     clustering = value[HEAD.size : at]
@@ -117,12 +130,14 @@ def unpack(key: bytes, value: bytes) -> Row:
         texts = value[at : at + name], value[at + name : at + name + path]
         at += name + path + length
         fact = Fact(
-            kind, texts[0].decode(), texts[1], value[at - length : at], write_ts,
+            _KIND[kind], texts[0].decode(), texts[1], value[at - length : at], write_ts,
             ttl if has & HAS_TTL else None, expires_at if has & HAS_EXPIRY else None,
         )  # fmt: skip
         facts[fact] = Copies(marks[number], arrival)
         if not has & OUTWEIGHED:
             visible.append(fact)
+    if at != len(value):
+        raise ValueError(f"{len(value)} bytes, of which {at} are described")
     known_due = due if flags & HAS_DUE else None
     gone = bool(flags & GONE)
     return Row(key, clustering, gone, complete, known_due, seq, placed, facts, visible, value, known_due)

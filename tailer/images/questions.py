@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from tailer.images.store import Store
-from tailer.typed_decode import msgpack_decoder
+from tailer.versions import StateDecoder
 
 _PREFIX: Final = b"question/"
 _DIGEST_BYTES: Final = 16
@@ -72,4 +72,4 @@ def _key(question: Question) -> bytes:
     return _PREFIX + blake2b(msgspec.msgpack.encode(row), digest_size=_DIGEST_BYTES).digest()
 
 
-_DECODER: Final = msgpack_decoder(tuple[Question, int, int])
+_DECODER: Final = StateDecoder[tuple[Question, int, int]](tuple[Question, int, int], "a row to be asked for")

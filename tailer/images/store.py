@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
+
+from tailer.versions import undecodable
+
+_NUMBER_BYTES: Final = 8
 
 
 class Due(NamedTuple):
@@ -78,3 +82,12 @@ class Store(Protocol):
     def metas(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         """All that is kept of the whole under keys that begin with `prefix`, in the order of keys."""
         ...
+
+
+def number_of(value: bytes | None) -> int:
+    """A number that is kept of the whole; 0 where there is none. UndecodableError for other bytes."""
+    if value is None:
+        return 0
+    if len(value) != _NUMBER_BYTES:
+        raise undecodable("a number in the state of images", f"{len(value)} bytes")
+    return int.from_bytes(value, "big")

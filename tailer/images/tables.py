@@ -11,12 +11,12 @@ import msgspec
 
 from tailer.errors import DefinitionError
 from tailer.images.floors import Floor, Floors
-from tailer.images.store import Store
+from tailer.images.store import Store, number_of
 from tailer.images.text import RowText
 from tailer.rebuild import Table
 from tailer.rebuild.table import Plan, plan_of
 from tailer.schema.model import TableDefinition
-from tailer.typed_decode import msgpack_decoder
+from tailer.versions import StateDecoder
 
 _PREFIX: Final = b"table/"
 _HISTORY: Final = b"definition/"
@@ -231,7 +231,7 @@ def put_shown(store: Store, table_id: str, node: str, seq: int) -> None:
 
 def shown_by(store: Store, table_id: str, node: str) -> int:
     """As `put_shown`; 0 where that is not known, or the first one."""
-    return int.from_bytes(store.meta(_shown(table_id, node)) or b"", "big")
+    return number_of(store.meta(_shown(table_id, node)))
 
 
 def _shown(table_id: str, node: str) -> bytes:
@@ -249,6 +249,6 @@ def definition_in(store: Store, table_id: str) -> TableDefinition | None:
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgpack_decoder(TableFacts)
-_DEFINITIONS: Final = msgpack_decoder(TableDefinition)
+_DECODER: Final = StateDecoder[TableFacts](TableFacts, "a table of the state of images")
+_DEFINITIONS: Final = StateDecoder[TableDefinition](TableDefinition, "a definition in the state of images")
 _SEQ_BYTES: Final = 8

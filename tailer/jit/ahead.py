@@ -67,6 +67,7 @@ COMPILED: Final = (
     ("tailer.image_state.compiled.merge", "find_news"),
     ("tailer.image_state.compiled.merge", "merge_all"),
     ("tailer.image_state.compiled.served_keys", "find_partitions"),
+    ("tailer.image_state.compiled.whole", "find_broken"),
     ("tailer.image_state.compiled.served", "serve_all"),
 )
 """Every function that Python calls compiled. By name: those who call some of them stand above this folder."""

@@ -37,7 +37,7 @@ _SOURCES: Final = {
     "tailer.snapshot.compiled": ("split",),
     "tailer.image_state.compiled": (
         "above", "elements", "facts", "image", "keys", "merge", "pack", "served", "served_block", "served_keys",
-        "standing", "values", "view", "work",
+        "standing", "values", "view", "whole", "work",
     ),
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ from tailer.state.ids import NO_IDS, Ids
 from tailer.state.offset import WITH_SNAPSHOT, Memory, NodeOffset, decode_node_offset
 from tailer.state.segment_times import SegmentTimes
 from tailer.typed_decode import convert
-from tailer.versions import Versioned, check_version
+from tailer.versions import UNDECODABLE, Versioned, check_version
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,8 +275,8 @@ def offset_of_json(text: str, node: str) -> NodeOffset:
             data = data["nodes"][node]
         elif isinstance(data, dict) and node in data:
             data = data[node]
-        return decode_node_offset(data)
-    except (msgspec.DecodeError, msgspec.ValidationError, KeyError, TypeError) as error:
+        return decode_node_offset(data, may_lack=("j", "done", "p"))
+    except (*UNDECODABLE, KeyError, TypeError) as error:
         raise UsageError(
             f"the offset's JSON is not understood: {error}",
             expected='{"j":0,"s":segment,"o":offset,"done":false,"p":[]}',

@@ -14,7 +14,9 @@ from tailer.errors import RefusedError
 from tailer.planning.batch_tasks import place
 from tailer.planning.marks import Marks
 from tailer.state.consumers import Mark, NodeState
-from tailer.state.offset import Memory, NodeOffset, decode_node_offset
+from tailer.state.offset import VERSION, WITHOUT_ID, Memory, NodeOffset, decode_node_offset
+from tailer.typed_decode import decode_json
+from tailer.versions import UNDECODABLE, Versioned, check_version
 
 
 class Target(NamedTuple):
@@ -25,15 +27,20 @@ class Target(NamedTuple):
 
 
 def offset_text(offset: NodeOffset) -> str:
-    """An offset as a target keeps it: compact JSON, always in the same form."""
-    return msgspec.json.encode(offset.as_json()).decode()
+    """An offset as a target keeps it: compact JSON, always in the same form, with its version in front."""
+    version = VERSION if offset.id else WITHOUT_ID
+    return msgspec.json.encode({"v": version, **offset.as_json()}).decode()
 
 
 def offset_of_text(text: str, where: str) -> NodeOffset:
-    """The offset that a target kept. RefusedError for a text that is none."""
+    """The offset that a target kept. RefusedError for a text that is none, and for one of a later version.
+
+    Earlier programs left the version out.
+    """
     try:
+        check_version(decode_json(text, Versioned).v, VERSION, "the position", file=where)
         return decode_node_offset(msgspec.json.decode(text))
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except UNDECODABLE as error:
         raise no_position(where, "none", text, error) from None
 
 
@@ -41,6 +48,7 @@ def no_position(where: str, what: str, text: str, error: Exception) -> RefusedEr
     """The error of a text that a target kept, and that is not understood. `what`: of which kind it is none."""
     return RefusedError(
         f"{where} keeps a position that is {what}",
+        expected="one that cdc-tail wrote",
         found=f"{text[:200]!r}: {error}",
         remedy="Was it edited, or written by a newer version? Restore it, or begin anew with another consumer.",
     )

@@ -8,10 +8,11 @@ from typing import Any, Final
 import msgspec
 
 from tailer.rebuild.facts import Fact, Kind, Stamp
-from tailer.typed_decode import msgpack_decoder
+from tailer.versions import StateDecoder, decoding
 
 _Packed = list[tuple[tuple[bytes, str, int, int, int, int | None, int | None], list[tuple[int, str, bytes, bytes]]]]
-_DECODER: Final = msgpack_decoder(_Packed)
+_WHAT: Final = "facts of a row"
+_DECODER: Final = StateDecoder[_Packed](_Packed, _WHAT)
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
 
@@ -24,10 +25,12 @@ def pack(facts: Iterable[Fact]) -> bytes:
 
 
 def unpack(packed: bytes) -> list[Fact]:
-    """What `pack` took."""
-    return [
-        Fact(Kind(kind), stamp, column, path, value)
-        for times, held in _DECODER.decode(packed)
-        for stamp in (Stamp(*times),)
-        for kind, column, path, value in held
-    ]
+    """What `pack` took. UndecodableError for anything else."""
+    groups = _DECODER.decode(packed)
+    with decoding(_WHAT, more=(ValueError,)):
+        return [
+            Fact(Kind(kind), stamp, column, path, value)
+            for times, held in groups
+            for stamp in (Stamp(*times),)
+            for kind, column, path, value in held
+        ]

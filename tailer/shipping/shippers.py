@@ -30,7 +30,7 @@ from tailer.state.lock import state_lock
 from tailer.state.modes import replace_file
 from tailer.state.versions import read_versioned
 from tailer.system_errors import told
-from tailer.typed_decode import decode_json
+from tailer.versions import decode_whole
 
 VERSION: Final = 1
 FOLDER: Final = ".cdc_tail"
@@ -144,4 +144,4 @@ def _read(folder: Path, name: str) -> ShipperFile | None:
 
 
 def _decode(data: bytes, version: int) -> ShipperFile:
-    return decode_json(data, ShipperFile)
+    return decode_whole(data, ShipperFile)

@@ -24,9 +24,13 @@ from tailer.sinks.in_force import Version
 from tailer.sinks.outlet import ImagesForm, Outlet, OutletContext, OutletKey, Place
 from tailer.sinks.outlets import open_outlet
 from tailer.typed_decode import decode_json
+from tailer.versions import UNDECODABLE, Versioned, check_version
 
 Shipped: TypeAlias = "AnyBatch | ImageRows"
 Say = Callable[[str], None]
+
+VERSION: Final = 1
+"""Of `At`."""
 
 _GENERATION: Final = 1
 """A shipper is never moved: it is forgotten, or takes another name."""
@@ -38,6 +42,7 @@ class At(msgspec.Struct, frozen=True):
     file: int
     rows: int
     whole: bool
+    v: int = VERSION
 
     @property
     def place(self) -> Place:
@@ -45,13 +50,16 @@ class At(msgspec.Struct, frozen=True):
 
 
 def at_of(place: Place, where: str) -> At:
-    """How far a target is by the place that it keeps. RefusedError for a place that no shipper left."""
+    """How far a target is by the place that it keeps. RefusedError for a place that no shipper left, and for one of a
+    later version. Earlier programs left the version out."""
     try:
+        check_version(decode_json(place.offset, Versioned).v, VERSION, "the position", file=where)
         return decode_json(place.offset, At)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except UNDECODABLE as error:
         raise RefusedError(
             f"{where} keeps a position that no shipper left there",
-            found=place.offset[:200],
+            expected="the number of a data file and of its rows",
+            found=repr(place.offset[:200]),
             remedy="Give the shipper another name (--consumer).",
         ) from error
 

@@ -22,13 +22,15 @@ from tailer.rows.batch import ChangeBatch, Row
 from tailer.snapshot.progress import Snapshot
 from tailer.state.modes import make_folder, replace_file, replacing_file
 from tailer.typed_decode import decode_json
-from tailer.versions import Versioned, check_version
+from tailer.versions import decode_versioned, decode_whole, undecodable
 
 if TYPE_CHECKING:
     import pyarrow
 
 VERSION: Final = 1
 _FILE: Final = "spool.json"
+_WHAT: Final = "the spool of a snapshot"
+_REMEDY: Final = "Restore the folder, or begin anew: another consumer, or for a query another checkpoint."
 _PIECE: Final = re.compile(r"piece-[0-9]+\.arrow")
 
 
@@ -49,19 +51,22 @@ class Spooled(msgspec.Struct, frozen=True):
         return self.last - len(self.sizes)
 
 
+class _Tables(msgspec.Struct):
+    tables: dict[str, msgspec.Raw]
+
+
 class Spool:
     """A folder, made when something is put there. One process at a time has it, one thread at a time is in it."""
 
     def __init__(self, folder: Path) -> None:
-        """RefusedError for what a later version keeps."""
+        """RefusedError for what a later version keeps, and for what cannot be decoded."""
         self.folder = folder
         try:
             held = (folder / _FILE).read_bytes()
         except FileNotFoundError:
             self.now: Spooled | None = None
             return
-        check_version(decode_json(held, Versioned).v, VERSION, "the spool of a snapshot", file=str(folder / _FILE))
-        self.now = decode_json(held, Spooled)
+        self.now = decode_versioned(held, _decode, VERSION, _WHAT, file=str(folder / _FILE), remedy=_REMEDY)
 
     @property
     def bytes(self) -> int:
@@ -146,20 +151,31 @@ def remove_spool(folder: Path) -> None:
     sync_folder(folder.parent)
 
 
-def read_piece(data: pyarrow.Buffer | bytes, *, ranges: bool = True) -> pyarrow.RecordBatch:
-    """The rows of a piece, by the bytes of its file; with `ranges` also the one that tells the range, which is the
-    last."""
+def read_piece(data: pyarrow.Buffer | bytes, where: str | None = None, *, ranges: bool = True) -> pyarrow.RecordBatch:
+    """The rows of a piece, by the bytes of its file `where`; with `ranges` also the one that tells the range, which is
+    the last. RefusedError for damage."""
     import pyarrow
 
-    reader: Any = pyarrow.ipc.open_file(pyarrow.py_buffer(data))
-    rows = reader.get_batch(0)
+    try:
+        reader: Any = pyarrow.ipc.open_file(pyarrow.py_buffer(data))
+        rows = reader.get_batch(0)
+        rows.validate(full=True)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise undecodable("a piece of a snapshot", str(error), file=where, remedy=_REMEDY) from error
     return rows if ranges else rows.slice(0, rows.num_rows - 1)
 
 
 def piece_rows(path: Path, *, ranges: bool) -> ChangeBatch:
     """The same of a piece that is there, for sinks."""
-    rows = read_piece(path.read_bytes(), ranges=ranges)
+    rows = read_piece(path.read_bytes(), str(path), ranges=ranges)
     return ChangeBatch(tuple(column.to_pylist() for column in rows.columns))
+
+
+def _decode(data: bytes, version: int) -> Spooled:
+    spooled = decode_whole(data, Spooled)
+    for table in decode_json(data, _Tables).tables.values():
+        decode_whole(table, Snapshot)
+    return spooled
 
 
 def _write(path: Path, rows: Sequence[Row]) -> int:

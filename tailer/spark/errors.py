@@ -13,6 +13,7 @@ from typing import Final
 from tailer import errors
 from tailer.errors import CdcError
 from tailer.system_errors import system_error
+from tailer.versions import UndecodableError
 
 _TOLD: Final = re.compile(r"\[CDC-(\d)\] (.+?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 _KINDS: Final[dict[int, type[CdcError]]] = {
@@ -20,6 +21,9 @@ _KINDS: Final[dict[int, type[CdcError]]] = {
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, CdcError) and kind is not CdcError
 }
+
+
+_REMEDY: Final = "Restore the checkpoint, or an earlier version of the table, or begin anew with another one."
 
 
 class CdcTailError(Exception):
@@ -31,6 +35,10 @@ def told() -> Iterator[None]:
     """Turns the documented errors, and the system's, into `CdcTailError`."""
     try:
         yield
+    except UndecodableError as error:
+        # State that a task read does not know where it is from.
+        error.found_in("of a checkpoint, or of a table that is merged into", _REMEDY)
+        raise CdcTailError(_line(error)) from None
     except CdcError as error:
         raise CdcTailError(_line(error)) from None
     except OSError as error:

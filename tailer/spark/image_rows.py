@@ -22,6 +22,7 @@ from tailer.spark.errors import told
 from tailer.spark.rebuilding import TABLE_ROW, Stored, in_batches, partitions_of
 from tailer.typed_decode import decode_msgpack, json_decoder
 from tailer.types.read_json import read_json
+from tailer.versions import StateDecoder
 
 if TYPE_CHECKING:
     import pyarrow
@@ -135,6 +136,9 @@ def merge_images(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator
         yield from in_batches(_changes(task, plan, batches), plan, task.decimals, task.on_misfit, names, beside)
 
 
+_STATE: Final = StateDecoder[RowState](RowState, "a row of a table that images are merged into")
+
+
 def encoded(task: ImageMerging) -> bytes:
     """The task as it travels."""
     return msgspec.msgpack.encode(task)
@@ -191,7 +195,7 @@ def _merged(
 ) -> Iterator[_Out]:
     """Of one partition the rows whose state or values are no longer those stored."""
     stored = {line.row: line for line in lines if line.live is not None}
-    before = {row: decode_msgpack(line.facts, RowState) for row, line in stored.items()}
+    before = {row: _STATE.decode(line.facts) for row, line in stored.items()}
     there = {row: state for row, state in before.items() if state.seq > task.gone_seq}
     # What is void is so by the times that it was told with, and not by those of what is put over it.
     left = _without_void(there, plan)

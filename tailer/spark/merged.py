@@ -9,10 +9,9 @@ from typing import Final, Literal, TypeVar
 
 import msgspec
 
-from tailer.errors import RefusedError
 from tailer.rebuild import Table
 from tailer.typed_decode import decode_msgpack
-from tailer.versions import Versioned, check_version
+from tailer.versions import Versioned, check_version, decoding
 
 VERSION: Final = 2
 """1 knows no earlier tables of the name and no table that was created again, and of a dropped one only that it was."""
@@ -62,12 +61,7 @@ def unpack_images(packed: bytes, target: str) -> KeptImages:
 
 
 def _unpacked(packed: bytes, kind: type[_Kind], target: str) -> _Kind:
-    try:
+    remedy = "Restore an earlier version of the table (RESTORE), or merge into a new one."
+    with decoding("what the merged table knows of itself", file=target, remedy=remedy):
         check_version(decode_msgpack(packed, Versioned).v, VERSION, "the merged table", file=target)
         return decode_msgpack(packed, kind)
-    except msgspec.DecodeError as error:
-        raise RefusedError(
-            f"what the merged table knows of itself cannot be read: {error}",
-            file=target,
-            remedy="Restore an earlier version of the table (RESTORE), or merge into a new one.",
-        ) from error

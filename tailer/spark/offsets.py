@@ -67,15 +67,21 @@ def decode_offset(data: Any) -> SourceOffset:
     """The offset of a JSON object. RefusedError for one that this version has not written."""
     try:
         check_version(convert(data["v"], Version), WITH_SNAPSHOT, "the offset")
-        held = {str(name): node for name, node in data["nodes"].items()}
+        held = {str(name): _object(node) for name, node in data["nodes"].items()}
         removed = {name: convert(node[REMOVED], str) for name, node in held.items() if REMOVED in node}
         nodes = {name: decode_node_offset(node) for name, node in held.items() if name not in removed}
         snapshot = convert(data["snap"], SnapshotOffset) if "snap" in data else None
         return SourceOffset(convert(data["t"], int), nodes, removed, snapshot)
-    except (KeyError, TypeError, AttributeError, msgspec.ValidationError) as error:
+    except (KeyError, TypeError, AttributeError, RecursionError, msgspec.ValidationError) as error:
         raise RefusedError(
             f"the offset is not one of cdc_tail ({error})",
             expected='{"v":2,"t":0,"nodes":{…}}',
-            found=str(data)[:200],
+            found=repr(data)[:200],
             remedy="The checkpoint belongs to another source, or was changed by hand.",
         ) from error
+
+
+def _object(node: Any) -> Json:
+    if not isinstance(node, dict):
+        raise msgspec.ValidationError(f"Expected `object`, got `{type(node).__name__}`")
+    return node

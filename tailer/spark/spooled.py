@@ -40,7 +40,7 @@ def is_piece(value: bytes) -> bool:
 def read_piece_job(value: bytes) -> Iterator[pyarrow.RecordBatch]:
     """The rows of the piece. UsageError where the task does not see its file."""
     job = decode_msgpack(value[len(MARK) :], PieceJob)
-    yield read_piece(_bytes(job), ranges=job.ranges)
+    yield read_piece(_bytes(job), job.file, ranges=job.ranges)
 
 
 def _bytes(job: PieceJob) -> bytes:

@@ -12,19 +12,22 @@ from typing import Final
 
 import msgspec
 
-from tailer.errors import RefusedError
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.ids_json import from_ranges, from_texts, to_texts
 from tailer.state.modes import replace_file
 from tailer.state.versions import read_versioned
 from tailer.typed_decode import decode_json
-from tailer.versions import Versioned, check_version
+from tailer.versions import decode_versioned
 
 FILE_NAME: Final = "cleaned.json"
 VERSION: Final = 3
 
 _WITH_RANGES: Final = 2
 """Up to this version ids are ranges as pairs; later they are texts, a fifth as long."""
+
+
+_WHAT: Final = "the list of cleaned segments"
+_REMEDY: Final = "Restore it. Without it, segments that were cleaned may be read again."
 
 
 class CleanedFile(msgspec.Struct, frozen=True):
@@ -47,8 +50,7 @@ class CleanedFile(msgspec.Struct, frozen=True):
 
 def read_cleaned(state: Path) -> CleanedFile:
     """What the state folder says; nothing where there is no file. RefusedError for one that is not understood."""
-    remedy = "Restore it. Without it, segments that were cleaned may be read again."
-    found = read_versioned(state / FILE_NAME, _decode, VERSION, "the list of cleaned segments", remedy=remedy)
+    found = read_versioned(state / FILE_NAME, _decode, VERSION, _WHAT, remedy=_REMEDY, named=False)
     return found if found is not None else CleanedFile()
 
 
@@ -60,17 +62,18 @@ def write_cleaned(state: Path, content: CleanedFile) -> None:
 
 def decode_cleaned(data: bytes, where: str) -> CleanedFile:
     """The list as another node's file has it. RefusedError for one that is not understood."""
-    try:
-        found = decode_json(data, Versioned).v
-        check_version(found, VERSION, "the list of cleaned segments", file=where)
-        return _decode(data, found)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise RefusedError(f"the list of cleaned segments cannot be read: {error}", file=where) from error
+    return decode_versioned(data, _decode, VERSION, _WHAT, file=where, remedy=_REMEDY, named=False)
 
 
 def _decode(data: bytes, version: int) -> CleanedFile:
+    # Every version wrote the list, also an empty one.
+    decode_json(data, _Listed)
     hook = from_ranges if version <= _WITH_RANGES else from_texts
     return decode_json(data, CleanedFile, hook)
+
+
+class _Listed(msgspec.Struct):
+    segments: list[msgspec.Raw]
 
 
 class Cleaned:

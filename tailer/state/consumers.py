@@ -125,7 +125,7 @@ def read_consumer(path: Path, name: str) -> ConsumerFile:
     """A consumer's file; an empty one where there is none. RefusedError for a file that is not understood."""
     remedy = "Restore it, or drop the consumer by deleting the file and start it anew."
     other = ", or another consumer name"
-    found = read_versioned(path, _decode, VERSION, "the consumer file", remedy=remedy, or_else=other)
+    found = read_versioned(path, _decode, VERSION, "the consumer file", remedy=remedy, or_else=other, named=False)
     return found if found is not None else ConsumerFile(name, {})
 
 
@@ -135,7 +135,25 @@ def write_consumer(state: Path, content: ConsumerFile) -> None:
     replace_file(consumer_path(state, content.name), text + b"\n")
 
 
+class _Position(msgspec.Struct):
+    """What every version has of an offset. A default in its place would be the beginning of the log."""
+
+    s: int
+    o: int
+    done: bool
+
+
+class _Node(msgspec.Struct):
+    offset: _Position
+    initial: _Position | None = None
+
+
+class _Positions(msgspec.Struct):
+    nodes: dict[str, _Node]
+
+
 def _decode(data: bytes, version: int) -> ConsumerFile:
+    decode_json(data, _Positions)
     return decode_json(data, ConsumerFile, _ids)
 
 

@@ -211,7 +211,7 @@ class FolderJournal(Journal):
         Behind what a compaction wrote in the emptied file may be lines again that it had: the power went before both
         were durable, and the base has all that counts of them.
         """
-        found = [numbers_of(line) for line in behind if checks(line)]
+        found = [numbers_of(line, str(self._path)) for line in behind if checks(line)]
         if not all(0 < each.begin <= self.count + 1 or each.n <= self._base.upto for each in found):
             raise self._corrupt("a line that checks", "one that does not")
 

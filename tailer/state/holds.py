@@ -23,7 +23,7 @@ from tailer.errors import CdcError
 from tailer.state.lock import state_lock
 from tailer.state.modes import make_folder, replacing_file
 from tailer.state.versions import read_versioned
-from tailer.typed_decode import decode_json
+from tailer.versions import decode_whole
 
 VERSION: Final = 1
 _SUFFIX: Final = ".hold"
@@ -220,4 +220,4 @@ def _read(path: Path) -> HoldFile | None:
 
 
 def _decode(data: bytes, version: int) -> HoldFile:
-    return decode_json(data, HoldFile)
+    return decode_whole(data, HoldFile)

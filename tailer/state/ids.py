@@ -12,7 +12,7 @@ from itertools import chain, compress, count, pairwise
 from operator import is_not
 from typing import Final
 
-from tailer.errors import CorruptError
+from tailer.errors import RefusedError
 from tailer.state.ranges import BEYOND, Range, Ranges
 
 BLOCK_RANGES: Final = 512
@@ -69,7 +69,7 @@ class Ids(Collection[int]):
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> Ids:
-        """What `texts` gives. ValueError for what it never gives; what is seen only later is CorruptError then."""
+        """What `texts` gives. ValueError for what it never gives; what is seen only later is RefusedError then."""
         blocks = [_Block(_head(text), text) for text in texts]
         if any(low.head >= high.head for low, high in pairwise(blocks)):
             raise ValueError("these are no ranges of ids, ascending and apart")
@@ -207,7 +207,7 @@ class Ids(Collection[int]):
         return _of([*self._blocks[:begin], *_blocks(ranges), *self._blocks[end:]])
 
     def _ranges(self, at: int) -> Ranges:
-        """Those of one block. CorruptError where a file says what is impossible."""
+        """Those of one block. RefusedError where a file says what is impossible."""
         held = self._blocks[at].ranges
         if at + 1 < len(self._blocks) and held.lasts[-1] + 1 >= self._heads[at + 1]:
             raise _damaged(self._blocks[at].text)
@@ -262,9 +262,10 @@ def _head(text: str) -> int:
     return head
 
 
-def _damaged(text: str) -> CorruptError:
-    return CorruptError(
+def _damaged(text: str) -> RefusedError:
+    return RefusedError(
         "what the state says of segments is damaged",
+        file="cleaned.json, or records of kind memory in the journal",
         expected="ranges of ids, ascending and apart",
         found=text[:60],
         remedy="Restore the state folder from a backup.",

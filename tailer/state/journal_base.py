@@ -18,13 +18,13 @@ from zlib import crc32
 
 import msgspec
 
-from tailer.errors import CorruptError, RefusedError, UsageError
+from tailer.errors import RefusedError, UsageError
 from tailer.position import Position
 from tailer.state.journal_records import LOG, AnyRecord, SchemaRecord, checks, decode, encode
 from tailer.state.modes import read_file, replace_file
 from tailer.state.offset import NodeOffset
 from tailer.typed_decode import decode_json
-from tailer.versions import Versioned, check_version
+from tailer.versions import UNDECODABLE, VersionNamed, check_version, decode_whole
 
 FILE_NAME: Final = "journal.base"
 VERSION: Final = 1
@@ -92,7 +92,7 @@ def identity(folder: Path) -> Identity:
 
 
 def read_base(folder: Path) -> tuple[Base, list[AnyRecord]]:
-    """The base and its records; nothing where there is none. CorruptError for one that is damaged."""
+    """The base and its records; nothing where there is none. RefusedError for one that is damaged."""
     path = folder / FILE_NAME
     try:
         lines = read_file(path).split(b"\n")
@@ -123,15 +123,15 @@ def _lines(base: Base, records: Iterable[AnyRecord]) -> Iterable[bytes]:
 def _head(line: bytes, path: Path) -> Base:
     try:
         # Its version first: of a newer one nothing else is known.
-        version = decode_json(line[9:], Versioned).v
+        version = decode_json(line[9:], VersionNamed).v
         check_version(version, VERSION, "the journal's base", file=str(path))
-        return decode_json(line[9:], Base)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        return decode_whole(line[9:], Base)
+    except UNDECODABLE as error:
         raise _damaged(path, 1, f"what a compaction says of itself ({error})") from error
 
 
-def _damaged(path: Path, line: int, expected: str) -> CorruptError:
-    return CorruptError(
+def _damaged(path: Path, line: int, expected: str) -> RefusedError:
+    return RefusedError(
         "the journal's base is damaged",
         file=f"{path}, line {line}",
         expected=expected,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tailer.errors import CdcError, CorruptError, RefusedError, UsageError
+from tailer.errors import CdcError, RefusedError, UsageError
 
 
 def shorter(where: str, expected: int, found: int) -> CdcError:
@@ -43,7 +43,7 @@ def not_retractable(path: Path, number: int, found: str) -> CdcError:
 
 def damaged(path: Path, number: int, expected: str, found: str) -> CdcError:
     """A record that no torn append explains."""
-    return CorruptError(
+    return RefusedError(
         "the journal is damaged",
         file=f"{path}, record {number}",
         expected=expected,

@@ -12,7 +12,7 @@ from zlib import crc32
 
 import msgspec
 
-from tailer.errors import DefinitionError
+from tailer.errors import RefusedError
 from tailer.position import Position
 from tailer.schema.masks import Masks
 from tailer.schema.model import TableDefinition
@@ -23,6 +23,7 @@ from tailer.state.ids_json import from_texts_or_deltas, to_texts
 from tailer.state.learnt import Learnt
 from tailer.state.segment_times import SegmentTimes
 from tailer.typed_decode import decode_json, json_decoder
+from tailer.versions import UNDECODABLE
 
 LOG: Final = "log"
 """The source of what the log says itself."""
@@ -372,9 +373,12 @@ class Numbers(msgspec.Struct):
     begin: int = 0
 
 
-def numbers_of(line: bytes) -> Numbers:
-    """Of a line that checks."""
-    return decode_json(line[9:], Numbers)
+def numbers_of(line: bytes, where: str) -> Numbers:
+    """Of a line that checks. RefusedError as `decode`."""
+    try:
+        return decode_json(line[9:], Numbers)
+    except UNDECODABLE as error:
+        raise _unknown(where, error) from None
 
 
 def checks(line: bytes) -> bool:
@@ -384,13 +388,18 @@ def checks(line: bytes) -> bool:
 
 
 def decode(line: bytes, where: str) -> AnyRecord:
-    """The record of a line that checks. Raises DefinitionError for a kind or shape that this version does not know."""
+    """The record of a line that checks. Raises RefusedError for a kind or shape that this version does not know."""
     try:
         return _DECODER.decode(line[9:])
-    except msgspec.ValidationError as error:
-        raise DefinitionError(
-            "a journal record is of a form that this version does not know",
-            file=where,
-            found=str(error),
-            remedy="A newer version of cdc-tail wrote it: use that version or a newer one.",
-        ) from None
+    except UNDECODABLE as error:
+        raise _unknown(where, error) from None
+
+
+def _unknown(where: str, error: Exception) -> RefusedError:
+    return RefusedError(
+        "a journal record is of a form that this version does not know",
+        file=where,
+        expected="a kind and the fields of this version",
+        found=str(error),
+        remedy="A newer version of cdc-tail wrote it: use that version or a newer one.",
+    )

@@ -15,7 +15,7 @@ import msgspec
 from tailer.state.consumers import consumer_path
 from tailer.state.modes import make_folder, replace_file
 from tailer.state.versions import read_versioned
-from tailer.typed_decode import decode_json
+from tailer.versions import decode_whole
 
 VERSION: Final = 1
 
@@ -52,4 +52,5 @@ def write_lease(state: Path, name: str, content: LeaseFile) -> None:
 
 
 def _decode(data: bytes, version: int) -> LeaseFile:
-    return decode_json(data, LeaseFile)
+    # Without its number the name would count as never taken.
+    return decode_whole(data, LeaseFile)

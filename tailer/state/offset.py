@@ -5,6 +5,7 @@ Values and their JSON only (architecture sections 3, 7, 8); decides nothing.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import chain
 from typing import Any, Final
 
@@ -32,6 +33,8 @@ REMOVED: Final = "removed"
 
 
 _NUMBER_MAX: Final = 2**63
+_WRITTEN: Final = ("j", "s", "o", "done", "p")
+"""What every version wrote of an offset."""
 
 
 class NodeOffset(msgspec.Struct, frozen=True):
@@ -103,10 +106,17 @@ class Memory(msgspec.Struct, frozen=True, omit_defaults=True):
     explained: Ids = NO_IDS
 
 
-def decode_node_offset(data: Any) -> NodeOffset:
-    """The node's offset from its JSON object. Raises msgspec.ValidationError for anything else."""
+def decode_node_offset(data: Any, may_lack: Collection[str] = ()) -> NodeOffset:
+    """The node's offset from its JSON object. Raises msgspec.ValidationError for anything else.
+
+    `may_lack`: fields that a person who writes an offset may leave out.
+    """
     if isinstance(data, dict) and REMOVED in data:
         raise msgspec.ValidationError("the node was removed from the query for good")
+    for name in _WRITTEN:
+        # A default would be another position, which nobody wrote.
+        if isinstance(data, dict) and name not in data and name not in may_lack:
+            raise msgspec.ValidationError(f"Object missing required field `{name}`")
     offset = convert(data, NodeOffset)
     if not all(0 <= number < _NUMBER_MAX for number in chain((offset.j, offset.s, offset.o), *offset.p)):
         raise msgspec.ValidationError(f"Expected numbers from 0 to {_NUMBER_MAX - 1}")

@@ -20,10 +20,13 @@ from tailer.state.lease_file import lease_path
 from tailer.state.modes import make_folder, open_file, open_to_read
 from tailer.system_errors import told
 from tailer.typed_decode import decode_json
-from tailer.versions import Versioned, check_version
+from tailer.versions import UNDECODABLE, decode_versioned
 
 VERSION: Final = 1
 _ANONYMOUS: Final = "none"
+_CUT: Final = "Input data was truncated"
+"""What msgspec says of it."""
+_REMEDY: Final = "Restore the file, or move it away: what it has is not replayed then."
 
 _Form = TypeVar("_Form")
 
@@ -45,6 +48,10 @@ class Kept(msgspec.Struct, frozen=True):
     v: int = VERSION
     row: int | msgspec.UnsetType = msgspec.UNSET
     tables: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        # ValueError, of which msgspec makes its own where it decodes.
+        bytes.fromhex(self.bytes)
 
     @property
     def at(self) -> Position:
@@ -116,15 +123,26 @@ def _records(path: Path, form: type[_Form]) -> Iterator[_Form]:
         return
     with os.fdopen(descriptor, "rb") as lines:
         for number, line in enumerate(lines, 1):
-            try:
-                found = decode_json(line, Versioned).v
-                check_version(
-                    found, VERSION, "the quarantine", file=f"{path}, line {number}", or_else=", or move the file away"
-                )
-                yield decode_json(line, form)
-            except msgspec.DecodeError:
-                # A line cut by a crash: its entry is read again and kept again.
-                continue
+            if not _is_torn(line):
+                yield decode_versioned(
+                    line, lambda data, version: decode_json(data, form), VERSION, "the quarantine",
+                    file=f"{path}, line {number}", remedy=_REMEDY, or_else=", or move the file away", named=False,
+                )  # fmt: skip
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether a crash has cut the line: its entry is read again and kept again.
+
+    It ends too early, or blocks of it that never reached the disk are zeros. Any other damage is none of a crash, and
+    an entry that is past would be lost with it.
+    """
+    if not line.strip() or b"\0" in line:
+        return True
+    try:
+        decode_json(line, msgspec.Raw)
+    except UNDECODABLE as error:
+        return str(error) == _CUT
+    return False
 
 
 _Stamp = tuple[int, int, int, int] | None

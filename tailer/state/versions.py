@@ -6,30 +6,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-import msgspec
-
-from tailer.errors import RefusedError
 from tailer.state.modes import read_file
-from tailer.typed_decode import decode_json
-from tailer.versions import Versioned, check_version
+from tailer.versions import decode_versioned
 
 T = TypeVar("T")
 
 
 def read_versioned(
-    path: Path, decode: Callable[[bytes, int], T], newest: int, what: str, *, remedy: str, or_else: str = ""
+    path: Path,
+    decode: Callable[[bytes, int], T],
+    newest: int,
+    what: str,
+    *,
+    remedy: str,
+    or_else: str = "",
+    named: bool = True,
 ) -> T | None:
     """What a file's JSON says; None where there is no file. RefusedError for a version or a form that is not known.
 
-    `decode`: of the text and its version. `remedy`: for a file that cannot be read; `or_else`: see `check_version`.
+    `remedy`: for a file that cannot be read. The rest: see `decode_versioned`.
     """
     try:
         data = read_file(path)
     except FileNotFoundError:
         return None
-    try:
-        found = decode_json(data, Versioned).v
-        check_version(found, newest, what, file=str(path), or_else=or_else)
-        return decode(data, found)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise RefusedError(f"{what} cannot be read: {error}", file=str(path), remedy=remedy) from error
+    return decode_versioned(data, decode, newest, what, file=str(path), remedy=remedy, or_else=or_else, named=named)

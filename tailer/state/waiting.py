@@ -14,7 +14,7 @@ import msgspec
 from tailer.state.consumers import consumer_path
 from tailer.state.modes import replace_file
 from tailer.state.versions import read_versioned
-from tailer.typed_decode import decode_json
+from tailer.versions import decode_whole
 
 VERSION: Final = 1
 
@@ -54,7 +54,7 @@ def write_waiting(state: Path, name: str, tables: Sequence[WaitingTable]) -> Non
 def waiting_of(state: Path, name: str) -> list[WaitingTable]:
     """What waits. RefusedError for a file that is not understood."""
     found = read_versioned(
-        waiting_path(state, name), lambda data, version: decode_json(data, _File), VERSION,
+        waiting_path(state, name), lambda data, version: decode_whole(data, _File), VERSION,
         "the file of tables that wait for a person", remedy="Delete it: the next run of the consumer writes it.",
     )  # fmt: skip
     return [] if found is None else found.tables

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
-
-import msgspec
+from typing import Final, NamedTuple, TypeVar
 
 from tailer.errors import LossError, RefusedError
 from tailer.planning.two_positions import no_position
 from tailer.sinks.outlet import Place
 from tailer.typed_decode import decode_json
+from tailer.versions import UNDECODABLE, Versioned, check_version
 
 T = TypeVar("T")
+
+VERSION: Final = 1
+"""Of what such a target keeps of them."""
 
 
 class Numbers(NamedTuple):
@@ -53,10 +55,14 @@ class Numbers(NamedTuple):
 
 
 def place_in(place: Place, form: type[T], target: str, what: str) -> T:
-    """A place of this form. RefusedError for `what` it is none of."""
+    """A place of this form. RefusedError for `what` it is none of, and for one of a later version.
+
+    Earlier programs left the version out.
+    """
     try:
+        check_version(decode_json(place.offset, Versioned).v, VERSION, "the position", file=target)
         return decode_json(place.offset, form)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except UNDECODABLE as error:
         raise no_position(target, f"none of {what}", place.offset, error) from None
 
 

@@ -28,7 +28,6 @@ OTHER_MEANINGS = {
     # Python's codec.
     "tailer.framing.sidecar": {"ascii"},
     "tailer.segments.jceks": {"ascii"},
-    "tailer.spark.sinks.console": {"ascii"},
     "writer_hooks.failed": {"ascii"},
     # A word of the option that says what decimals become.
     "tailer.options": {"decimal", "text"},

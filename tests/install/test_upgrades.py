@@ -221,7 +221,7 @@ class TestLater:
         before = kept.everything()
         word, *rest = command
         refused = run_cli([word, kept.folder, *rest])
-        assert (refused.code, refused.out) == (3, "")
+        assert (refused.code, refused.out) == (6, "")
         assert refused.err.count("\n") == 1
         assert f"({journal}, record {number})" in refused.err
         assert "of the future" in refused.err

@@ -18,7 +18,7 @@ from tailer.sinks.database.store import Store
 from tailer.sinks.database.waiting import NAME as WAITING
 from tailer.sinks.outlet import OutletKey
 from tailer.typed_decode import decode_json
-from tailer.versions import check_version
+from tailer.versions import check_version, decoding
 
 NAME: Final = "cdc_tail_tables"
 OURS: Final = (POSITIONS, NAME, WAITING)
@@ -27,6 +27,9 @@ VERSION: Final = 1
 """Of what is recorded of a table (`KeptLife.version`)."""
 
 _COLUMNS: Final = "(target {text} NOT NULL PRIMARY KEY, source {text} NOT NULL, known {text} NOT NULL)"
+
+
+_REMEDY: Final = "Restore the row, or begin anew: another consumer and tables of another name (--into)."
 
 
 class KeptLife(msgspec.Struct, frozen=True):
@@ -82,8 +85,9 @@ class TablesKept:
         found = dict(self._store.ask(f"SELECT target, known FROM {self._table}"))
         for target, text in found.items():
             if self._texts.get(target) != text:
-                check_version(decode_json(text, _Form).version, VERSION, f"{self._plain} of {self._store.name}")
-                self._known[target] = _current(target, decode_json(text, KeptLife))
+                with decoding(f"{self._plain} of {self._store.name}", file=f"target {target}", remedy=_REMEDY):
+                    check_version(decode_json(text, _Form).version, VERSION, f"{self._plain} of {self._store.name}")
+                    self._known[target] = _current(target, decode_json(text, KeptLife))
         self._known = {target: self._known[target] for target in found}
         self._texts = found
 

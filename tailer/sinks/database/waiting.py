@@ -15,7 +15,8 @@ import msgspec
 from tailer.sinks.database.names import beside, spelled
 from tailer.sinks.database.store import Store
 from tailer.sinks.outlet import OutletKey, TableWaits
-from tailer.versions import check_version
+from tailer.typed_decode import decode_json
+from tailer.versions import check_version, decoding
 
 NAME: Final = "cdc_tail_waiting"
 VERSION: Final = 1
@@ -30,6 +31,7 @@ _COLUMNS: Final = """(folder {text} NOT NULL, node {text} NOT NULL, consumer {te
  reason {text} NOT NULL, image {text} NOT NULL,
  PRIMARY KEY (folder, node, consumer, source, number))"""
 _AT_ONCE: Final = 2_000
+_REMEDY: Final = "Restore the rows, or begin anew: another consumer and tables of another name (--into)."
 
 
 class _End(NamedTuple):
@@ -52,6 +54,7 @@ class Waiting:
         self._plain = beside(table, NAME)
         self._table = spelled(self._plain)
         self._key = key
+        self._what = f"{self._plain} of {store.name}"
 
     def stopped(self) -> dict[str, TableWaits]:
         """The source tables whose images wait. RefusedError where a later version wrote one."""
@@ -63,7 +66,7 @@ class Waiting:
             first, last = self._end(source, "ASC"), self._end(source, "DESC")
             assert first is not None, "a source table that has images"
             assert last is not None, "a source table that has images"
-            check_version(last.version, VERSION, f"{self._plain} of {self._store.name}")
+            check_version(last.version, VERSION, self._what)
             found[source] = TableWaits(source, last.number - first.number + 1, float(first.since), last.reason)
             source = self._next_source(source)
         return found
@@ -116,7 +119,8 @@ class Waiting:
                 f"AND number <= {self._store.mark}",
                 (*self._key, source, found[-1][0]),
             )
-        return [msgspec.json.decode(text) for _, text in found]
+        with decoding(self._what, file=f"images of {source}", remedy=_REMEDY):
+            return [decode_json(text, dict[str, Any]) for _, text in found]
 
     def _where(self) -> str:
         return " AND ".join(f"{name} = {self._store.mark}" for name in OutletKey._fields)

@@ -13,9 +13,15 @@ import msgspec
 from tailer.sinks.image_node import apart, image_node
 from tailer.sinks.outlet import OutletKey, Place
 from tailer.typed_decode import decode_json
+from tailer.versions import decode_versioned
 
 FIELD: Final = "cdcTail"
 """In the commit's `commitInfo`."""
+
+
+VERSION: Final = 1
+_PARTS: Final = 4
+"""Of an application's name."""
 
 
 class Numbered(msgspec.Struct, frozen=True):
@@ -25,6 +31,7 @@ class Numbered(msgspec.Struct, frozen=True):
     number: int
     offset: str
     generation: int
+    v: int = VERSION
 
     @property
     def place(self) -> Place:
@@ -46,7 +53,7 @@ def other_images(history: Iterable[Mapping[str, Any]], key: OutletKey) -> str | 
     for commit in history:
         text = commit.get(FIELD)
         if isinstance(text, str):
-            app = decode_json(text, Numbered).app
+            app = _decoded(text).app
             _, _, node, _ = app.split(":", 3)
             if app != app_of(key) and node.startswith(image_node(None)) and not apart(node, key.node):
                 return app
@@ -58,7 +65,22 @@ def find(history: Iterable[Mapping[str, Any]], app: str, number: int) -> Place |
     for commit in history:
         text = commit.get(FIELD)
         if isinstance(text, str) and app in text:
-            numbered = decode_json(text, Numbered)
+            numbered = _decoded(text)
             if (numbered.app, numbered.number) == (app, number):
                 return numbered.place
     return None
+
+
+def _decoded(text: str) -> Numbered:
+    """RefusedError for what no commit of ours has, and for a later version. Earlier programs named none."""
+    remedy = "Did another program write it? Restore the table's log, or begin anew with another consumer and table."
+    return decode_versioned(
+        text, _decode, VERSION, f"the position `{FIELD}` in a commit of the Delta table", remedy=remedy, named=False
+    )
+
+
+def _decode(text: str, version: int) -> Numbered:
+    found = decode_json(text, Numbered)
+    if found.app.count(":") < _PARTS - 1:
+        raise msgspec.ValidationError("Expected the name of an application of cdc-tail - at `$.app`")
+    return found

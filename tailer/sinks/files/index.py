@@ -16,12 +16,10 @@ from typing import Final, Literal
 
 import msgspec
 
-from tailer.errors import CorruptError
 from tailer.schema.model import TableDefinition
 from tailer.sinks.in_force import Version
 from tailer.sinks.outlet import OutletKey, Place
-from tailer.typed_decode import decode_json
-from tailer.versions import Versioned, check_version
+from tailer.versions import decode_versioned, decode_whole
 
 VERSION: Final = 1
 
@@ -97,14 +95,17 @@ class Index(msgspec.Struct, frozen=True):
 
 
 def decode(data: bytes, file: Path) -> Index:
-    """An index by its text. CorruptError for what is none, RefusedError for one of a later version."""
-    try:
-        check_version(decode_json(data, Versioned).v, VERSION, "the index", file=str(file))
-        return decode_json(data, Index)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise CorruptError(
-            f"the index of a data file cannot be read: {error}", file=str(file), remedy="Restore it from a copy."
-        ) from error
+    """An index by its text. RefusedError for what is none, and for one of a later version."""
+    return decode_versioned(
+        data, _decode, VERSION, "the index of a data file", file=str(file), remedy="Restore it from a copy."
+    )
+
+
+def _decode(data: bytes, version: int) -> Index:
+    found = decode_whole(data, Index, ("images",))
+    # UnicodeDecodeError: the decoder does not look into it.
+    bytes(found.offset).decode()
+    return found
 
 
 def index_name(number: int) -> str:

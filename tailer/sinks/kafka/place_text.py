@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
-from tailer.errors import RefusedError
 from tailer.sinks.outlet import OutletKey, Place
 from tailer.typed_decode import decode_json
+from tailer.versions import decode_versioned
 
 VERSION: Final = 1
-
-
-class _Versioned(msgspec.Struct):
-    v: Annotated[int, msgspec.Meta(ge=1)]
 
 
 class _Value(msgspec.Struct):
@@ -41,19 +37,10 @@ def value_bytes(place: Place) -> bytes:
 
 def place_of(value: bytes, where: str) -> Place:
     """The place that a value says. RefusedError for one of a later version, and for what is none."""
-    try:
-        version = decode_json(value, _Versioned).v
-        if version > VERSION:
-            raise RefusedError(
-                f"the version of the position in {where}",
-                expected=VERSION,
-                found=version,
-                remedy="A newer cdc-tail wrote it: use that version.",
-            )
-        found = decode_json(value, _Value)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
-        raise RefusedError(
-            f"{where} has a position that cannot be read: {error}",
-            remedy="Did another program write to it? Begin anew with another consumer.",
-        ) from None
+    remedy = "Did another program write to it? Begin anew with another consumer."
+    return decode_versioned(value, _decode, VERSION, f"the position in {where}", remedy=remedy)
+
+
+def _decode(value: bytes, version: int) -> Place:
+    found = decode_json(value, _Value)
     return Place(bytes(found.offset).decode(), found.generation)

@@ -32,7 +32,7 @@ from tailer.spark.images.maps import Maps
 from tailer.spark.images.not_yet_dropped import not_yet_dropped
 from tailer.tail.created_again import newest_put
 from tailer.typed_decode import decode_msgpack
-from tailer.versions import Versioned, check_version
+from tailer.versions import VersionNamed, check_version, decoding
 
 VERSION: Final = 4
 """Of all that is kept in the state: which bucket a partition is in, too. 1 and 2 are older forms
@@ -45,7 +45,7 @@ _TOKEN: Final = itemgetter("token")
 _DASH: Final = "-"
 
 
-class _About(msgspec.Struct, frozen=True):
+class About(msgspec.Struct, frozen=True):
     """`started_us`: when the bucket was first asked for. `followed`: the nodes of all starts since. `shown`: those
     whose log has shown the table's CREATE. `defined`: whether the table's definition is known. `truncated`: by node
     what a TRUNCATE left nothing before. `dropped`: by node where its log shows the table's last DROP."""
@@ -71,7 +71,7 @@ class Bucket:
         self._store = MapStore(self._id, maps)
         packed = self._store.meta(_ABOUT)
         self._nodes = nodes = frozenset(job.nodes)
-        self._about = _About(VERSION, now_us, nodes) if packed is None else _known(packed)
+        self._about = About(VERSION, now_us, nodes) if packed is None else known_about(packed)
         settings = Settings(self._about.started_us, expirations=job.expirations, asks=False)
         self._merger = Merger(self._store, sorted(nodes), settings)
         if not nodes <= self._about.followed:
@@ -294,13 +294,18 @@ class Bucket:
 
     def _keep(self, **changed: Any) -> None:
         self._about = msgspec.structs.replace(self._about, **changed)
-        self._store.put_meta(_ABOUT, _ENCODER.encode(self._about))
+        self._store.put_meta(_ABOUT, encode_about(self._about))
 
 
-def _known(packed: bytes) -> _About:
+def encode_about(about: About) -> bytes:
+    return _ENCODER.encode(about)
+
+
+def known_about(packed: bytes) -> About:
     """RefusedError for what a later version keeps."""
-    check_version(decode_msgpack(packed, Versioned).v, VERSION, "the state of images", file="checkpoint")
-    return decode_msgpack(packed, _About)
+    with decoding("the state of images"):
+        check_version(decode_msgpack(packed, VersionNamed).v, VERSION, "the state of images", file="checkpoint")
+        return decode_msgpack(packed, About)
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder(order="sorted")

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from tailer.spark.images.maps import Held
-from tailer.typed_decode import msgpack_decoder
+from tailer.versions import StateDecoder
 
 _FAR: Final = 4096
 _NEAR: Final = 16
@@ -114,7 +114,8 @@ class Calendar:
         entries: list[Entry] = []
         for number in range(slot.chunks):
             key = self._chunk(slot, number)
-            entries += _ENTRIES.decode(self._chunks.get(key) or b"\x90")
+            packed = self._chunks.get(key)
+            entries += _ENTRIES.decode(packed) if packed is not None else []
             self._chunks.remove(key)
         return entries
 
@@ -123,5 +124,5 @@ class Calendar:
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_ENTRIES: Final = msgpack_decoder(list[Entry])
-_SLOTS: Final = msgpack_decoder(list[Slot])
+_ENTRIES: Final = StateDecoder[list[Entry]](list[Entry], "what expires in the state of images")
+_SLOTS: Final = StateDecoder[list[Slot]](list[Slot], "what expires in the state of images")

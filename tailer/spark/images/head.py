@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from tailer.spark.images.maps import Held
-from tailer.typed_decode import msgpack_decoder
+from tailer.versions import StateDecoder
 
 HEADER: Final = b""
 """The row key of what the partition has of its own."""
@@ -77,8 +77,9 @@ class Head:
     def _keys(self) -> dict[bytes, None]:
         """Those of all rows that stand alone."""
         if self._all is None:
-            chunks = (_KEYS.decode(self._names.get(self._chunk(number)) or b"\x90") for number in range(self._chunks))
-            self._all = dict.fromkeys([*(key for chunk in chunks for key in chunk), *self._new])
+            chunks = (self._names.get(self._chunk(number)) for number in range(self._chunks))
+            known = [key for chunk in chunks if chunk is not None for key in _KEYS.decode(chunk)]
+            self._all = dict.fromkeys([*known, *self._new])
         return self._all
 
     def between(self, lower: bytes, upper: bytes) -> Iterator[tuple[bytes, Row]]:
@@ -141,6 +142,6 @@ class Head:
 
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgpack_decoder(_Kept)
-_ROW: Final = msgpack_decoder(Row)
-_KEYS: Final = msgpack_decoder(list[bytes])
+_DECODER: Final = StateDecoder[_Kept](_Kept, "a partition of the state of images")
+_ROW: Final = StateDecoder[Row](Row, "a row of the state of images")
+_KEYS: Final = StateDecoder[list[bytes]](list[bytes], "keys in the state of images")

@@ -6,11 +6,14 @@ it did not hear of the first time, is passed over.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
 
-from tailer.errors import CdcError, RefusedError
+import msgspec
+
+from tailer.errors import CdcError
 from tailer.images.image_rows import ImageRows
 from tailer.rows.batch import COLUMNS, ChangeBatch
 from tailer.rows.widened import with_columns
@@ -18,6 +21,8 @@ from tailer.sinks.base import Rows
 from tailer.spark.images.typed import images_of
 from tailer.spark.sinks.base import PlainSink
 from tailer.state.modes import replace_file
+from tailer.typed_decode import decode_json
+from tailer.versions import decode_versioned
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,6 +32,10 @@ if TYPE_CHECKING:
     from tailer.schema.typed import TypedTable
 
 WRITTEN: Final = "cdc_tail_written"
+VERSION: Final = 2
+"""1: a bare number."""
+
+_BARE: Final = re.compile(rb"[0-9]{1,18}\n?")
 
 
 class Takes(Protocol):
@@ -92,7 +101,7 @@ class ConsoleSink(PlainSink):
         self._make = make
         self._close = close
         self._file = None if checkpoint is None else checkpoint / WRITTEN
-        self._last = -1 if self._file is None else _read(self._file)
+        self._last = -1 if self._file is None else last_written(self._file)
 
     def writer(self, frame: DataFrame) -> Any:
         return frame.writeStream.foreachBatch(self.take)
@@ -112,7 +121,7 @@ class ConsoleSink(PlainSink):
             self.batches += 1
             self._last = number
             if self._file is not None:
-                replace_file(self._file, b"%d\n" % number)
+                replace_file(self._file, written(number))
         except (OSError, CdcError) as error:
             self.failure = error
             raise
@@ -121,14 +130,30 @@ class ConsoleSink(PlainSink):
         self._close()
 
 
-def _read(file: Path) -> int:
+class _Written(msgspec.Struct, frozen=True):
+    """`batch`: the number of the last micro-batch that was written."""
+
+    batch: Annotated[int, msgspec.Meta(ge=0)]
+    v: int = VERSION
+
+
+def written(batch: int) -> bytes:
+    """What the file says of the last micro-batch."""
+    return msgspec.json.encode(_Written(batch)) + b"\n"
+
+
+def last_written(file: Path) -> int:
+    """The number of the last batch; -1 before the first. RefusedError for a file that is not understood."""
     try:
-        return int(file.read_text("ascii"))
+        data = file.read_bytes()
     except FileNotFoundError:
         return -1
-    except ValueError as error:
-        raise RefusedError(
-            f"the number of the last batch cannot be read: {error}",
-            file=str(file),
-            remedy="Delete the file: at most one batch is written again.",
-        ) from error
+    remedy = "Delete the file: at most one batch is written again."
+    if _BARE.fullmatch(data):
+        # An earlier program: a number without a version.
+        return int(data)
+    return decode_versioned(data, _decode, VERSION, "the number of the last batch", file=str(file), remedy=remedy)
+
+
+def _decode(data: bytes, version: int) -> int:
+    return decode_json(data, _Written).batch

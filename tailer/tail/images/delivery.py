@@ -24,7 +24,7 @@ from tailer.sinks.outlet import ImagesForm, OutletContext, OutletKey, Place, Rep
 from tailer.tail.feed import Make
 from tailer.tail.follow import Say
 from tailer.tail.images.stream import ImageStream, Outbox
-from tailer.tail.numbered import Failures, Numbers, place_in
+from tailer.tail.numbered import VERSION, Failures, Numbers, place_in
 from tailer.tail.outgoing import Outgoing
 from tailer.tail.patience import Patience
 
@@ -36,6 +36,7 @@ class ImagePlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How far a target is: it has the images up to this number of the outbox."""
 
     images: int
+    v: int = VERSION
 
     @property
     def place(self) -> Place:

@@ -19,7 +19,7 @@ from tailer.sinks.outlet import OutletContext, OutletKey, Place
 from tailer.snapshot.spool import Spool
 from tailer.tail.feed import Make
 from tailer.tail.follow import Say
-from tailer.tail.numbered import Failures, Numbers, place_in
+from tailer.tail.numbered import VERSION, Failures, Numbers, place_in
 from tailer.tail.outgoing import Outgoing
 from tailer.tail.patience import Patience
 from tailer.tail.tail import Tail
@@ -36,6 +36,7 @@ class PiecePlace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     snapshot: str
     pieces: int
+    v: int = VERSION
 
     @property
     def place(self) -> Place:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tailer.errors import CorruptError, UsageError
+from tailer.errors import RefusedError, UsageError
 from tailer.options.listen import LOCAL, Listen
 from tailer.serve.options import Bounds
 from tailer.serve.tls import Tls
@@ -65,7 +65,7 @@ def test_a_journal_that_is_damaged_is_not_served(log: LogFolder, state: Path) ->
         journal.append([StartRecord(consumer=NAME, segment=number)])
     text = (state / "journal").read_bytes()
     (state / "journal").write_bytes(text.replace(b'"kind":"start"', b'"kind":"STARt"', 1))
-    with pytest.raises(CorruptError, match="the journal is damaged"), served(log.path):
+    with pytest.raises(RefusedError, match="the journal is damaged"), served(log.path):
         pass
 
 

@@ -64,7 +64,7 @@ def test_large_files_are_committed_in_parts(tmp_path: Path, target: Target) -> N
     assert target.values == list(range(1, 9))
     # Bounds of three, in batches of two; that a file is whole is said behind its last batch.
     assert target.commits == [4, 3, 0, 1]
-    assert stands(target) == {"file": 2, "rows": 1, "whole": True}
+    assert stands(target) == {"file": 2, "rows": 1, "whole": True, "v": 1}
     assert send(tmp_path) == 0
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tailer.state.ids
-from tailer.errors import CorruptError
+from tailer.errors import RefusedError
 from tailer.state.ids import NO_IDS, Ids
 
 NUMBERS = st.integers(0, 30)
@@ -132,7 +132,7 @@ def test_what_is_not_looked_into_stays_as_it_was_read() -> None:
     grown = held.with_ids([300])
     assert grown.minus(held) == Ids.of([300])
     assert grown.texts()[0] == "3 2 1 0"
-    with pytest.raises(CorruptError):
+    with pytest.raises(RefusedError):
         _ = 4 in grown
 
 

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailer.errors import CdcError, CorruptError, DefinitionError, RefusedError, SystemFailedError, UsageError
+from tailer.errors import CdcError, DefinitionError, RefusedError, SystemFailedError, UsageError
 from tailer.position import Position
 from tailer.state import folder_journal as journal_module
 from tailer.state.folder_journal import FolderJournal
@@ -223,7 +223,7 @@ def test_what_another_append_stands_behind_is_not_torn(tmp_path: Path) -> None:
     for at in range(3):
         damaged = [b"x" + line[1:] if number == at else line for number, line in enumerate(lines)]
         file.write_bytes(b"".join(damaged))
-        with pytest.raises(CorruptError, match="the journal is damaged"):
+        with pytest.raises(RefusedError, match="the journal is damaged"):
             FolderJournal(tmp_path)
 
 
@@ -286,7 +286,7 @@ def test_a_damaged_line_in_the_middle_is_corruption(tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[20] ^= 1
     file.write_bytes(data)
-    with pytest.raises(CorruptError, match=r"the journal is damaged \(.*journal, record 1\)"):
+    with pytest.raises(RefusedError, match=r"the journal is damaged \(.*journal, record 1\)"):
         FolderJournal(tmp_path)
 
 
@@ -295,14 +295,14 @@ def test_a_missing_line_is_corruption(tmp_path: Path) -> None:
     file = tmp_path / "journal"
     lines = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(lines[0] + lines[1] + lines[3])
-    with pytest.raises(CorruptError, match="expected record 2, found record 3"):
+    with pytest.raises(RefusedError, match="expected record 2, found record 3"):
         FolderJournal(tmp_path)
 
 
 def test_a_kind_from_a_newer_version_is_told_as_that(tmp_path: Path) -> None:
     body = b'{"n":1,"kind":"novelty"}'
     (tmp_path / "journal").write_bytes(b"%08x %s\n" % (crc32(body), body))
-    with pytest.raises(DefinitionError, match=r"does not know.*novelty.*newer version"):
+    with pytest.raises(RefusedError, match=r"does not know.*novelty.*newer version"):
         FolderJournal(tmp_path)
 
 
@@ -315,7 +315,7 @@ def test_any_bytes_give_records_or_a_documented_error(made: bytes, at: int, inse
             try:
                 decode(line, "journal")
             except CdcError as error:
-                assert isinstance(error, DefinitionError)  # noqa: PT017
+                assert isinstance(error, RefusedError)  # noqa: PT017
 
 
 def append_many(folder: Path, who: int, count: int) -> None:

@@ -12,7 +12,7 @@ from zlib import crc32
 import msgspec
 import pytest
 
-from tailer.errors import CorruptError, RefusedError, UsageError
+from tailer.errors import RefusedError, UsageError
 from tailer.position import Position
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.journal import Journal
@@ -185,12 +185,12 @@ def test_retracted_numbers_come_back_from_the_base(tmp_path: Path, ten: Journal)
 @pytest.mark.parametrize(
     ("damage", "error", "told"),
     [
-        (lambda data: data[:40] + b"X" + data[41:], CorruptError, "line 1"),
-        (lambda data: data[:-5], CorruptError, "line 4"),
-        (lambda data: b"\n".join(data.split(b"\n")[:-2]) + b"\n", CorruptError, "expected 3 records"),
-        (lambda data: b"", CorruptError, "line 1"),
+        (lambda data: data[:40] + b"X" + data[41:], RefusedError, "line 1"),
+        (lambda data: data[:-5], RefusedError, "line 4"),
+        (lambda data: b"\n".join(data.split(b"\n")[:-2]) + b"\n", RefusedError, "expected 3 records"),
+        (lambda data: b"", RefusedError, "line 1"),
         (lambda data: line(b'{"v":2,"new":[]}'), RefusedError, "expected 1, found 2"),
-        (lambda data: line(b'{"v":1,"upto":"x"}'), CorruptError, "line 1"),
+        (lambda data: line(b'{"v":1,"upto":"x"}'), RefusedError, "line 1"),
     ],
     ids=["a byte", "cut", "a record", "empty", "newer", "shape"],
 )
@@ -204,11 +204,11 @@ def test_a_damaged_base_is_an_error_and_a_newer_one_is_told_as_that(
         FolderJournal(tmp_path)
 
 
-def test_a_base_that_is_missing_is_corruption(tmp_path: Path, ten: Journal) -> None:
+def test_a_base_that_is_missing_is_refused(tmp_path: Path, ten: Journal) -> None:
     ten.compact(8, from_segment(8))
     (tmp_path / FILE_NAME).unlink()
     for again in (ten.refresh, lambda: ten.append([end(10)]), lambda: FolderJournal(tmp_path)):
-        with pytest.raises(CorruptError, match=r"expected record 1, found record 11 and no journal\.base"):
+        with pytest.raises(RefusedError, match=r"expected record 1, found record 11 and no journal\.base"):
             again()
 
 

@@ -52,7 +52,7 @@ def test_the_rows_are_those_of_output_json(any_target: Target, tmp_path: Path) -
             {name: line[name] if name != "node" else "n1" for name in found[0]}
             for line in sorted(expected, key=lambda line: line["partition_key"]["pk"])
         ]
-    assert json.loads(any_target.position() or "") == {"images": 1}
+    assert json.loads(any_target.position() or "") == {"images": 1, "v": 1}
 
 
 def test_images_of_another_state_are_refused(any_target: Target, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from tailer.errors import CorruptError, DefinitionError, RefusedError, SystemFailedError, UsageError
+from tailer.errors import DefinitionError, RefusedError, SystemFailedError, UsageError
 from tailer.rows.batch import arrow_schema
 from tailer.sinks.files import new_file
 from tailer.sinks.files.new_file import NewFile
@@ -307,7 +307,7 @@ def test_an_index_of_another_version(tmp_path: Path) -> None:
     assert json.loads((found := stands(tmp_path)).offset) == {"j": 0, "s": 1700000000001, "o": 1}
     assert found.generation == 1
     path.write_text("{")
-    with pytest.raises(CorruptError, match="cannot be read"):
+    with pytest.raises(RefusedError, match="cannot be read"):
         stands(tmp_path)
 
 

@@ -85,7 +85,7 @@ def test_each_once_and_the_number_beside_them(tmp_path: Path) -> None:
     assert runs.values == ALL
     ((key, place),) = runs.target.places.items()
     assert (key.node, key.consumer) == ("images", "c")
-    assert place == Place(f'{{"images":{runs.given}}}')
+    assert place == Place(f'{{"images":{runs.given},"v":1}}')
     assert len(runs.target.commits) > 2
     runs.run()
     assert runs.values == ALL

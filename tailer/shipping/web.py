@@ -73,6 +73,14 @@ def address_of(to: str, environ: Mapping[str, str]) -> Address:
     return Address(parts, headers)
 
 
+class _Plain(HTTPConnection):
+    response_class = PacedResponse
+
+
+class _Secure(HTTPSConnection):
+    response_class = PacedResponse
+
+
 class Connection:
     """To one host; to be opened with `with`, for a few requests that follow each other."""
 
@@ -80,11 +88,10 @@ class Connection:
         parts = address.parts
         self._address = address
         self._http: HTTPConnection = (
-            HTTPSConnection(parts.netloc, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
+            _Secure(parts.netloc, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
             if parts.scheme == "https"
-            else HTTPConnection(parts.netloc, timeout=TIMEOUT_SECONDS)
+            else _Plain(parts.netloc, timeout=TIMEOUT_SECONDS)
         )
-        self._http.response_class = PacedResponse
 
     def __enter__(self) -> Connection:
         return self

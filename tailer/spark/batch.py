@@ -88,13 +88,7 @@ def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, s
         piece_bytes = min(piece_bytes, PIECE_BYTES_MAX) if parts.older.any else piece_bytes
         try:
             for step in steps(tail, once=True, say=say):
-                native = parts.survey.dropped is not None
-                # Of a native log a transaction may be lost whose commit is there.
-                if (
-                    options.puts_values_aside
-                    or (options.accept_loss and native)
-                    or (not native and _asks(parts, step, met))
-                ):
+                if _decides(parts, step, met):
                     _decide(tail, step)
                 for planned in tail.tasks(step, piece_bytes):
                     task = planned.task
@@ -127,6 +121,15 @@ def _hold_name(start: str, *, stays: bool) -> str:
     """Whose hold it is. One session's reads from one place share one that is left to run out: there may be many."""
     place = blake2b(start.encode(), digest_size=8).hexdigest() if "{" in start else start.partition(":")[0]
     return re.sub(r"\W+", "-", f"{os.getppid()}-{place}" if stays else f"{os.getppid()}-{os.getpid()}-{place}")
+
+
+def _decides(parts: TailParts, step: Step, met: TablesMet) -> bool:
+    """Whether something of a step may be left out."""
+    options = parts.options
+    if options.puts_values_aside:
+        return True
+    # Of a native log a transaction may be lost whose commit is there.
+    return options.accept_loss if parts.survey.dropped is not None else _asks(parts, step, met)
 
 
 def _asks(parts: TailParts, step: Step, met: TablesMet) -> bool:

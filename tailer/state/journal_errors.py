@@ -50,3 +50,14 @@ def damaged(path: Path, number: int, expected: str, found: str) -> CdcError:
         found=found,
         remedy="Restore the state folder from a backup; what the journal decided cannot be guessed.",
     )
+
+
+def unknown_form(where: str, error: Exception) -> RefusedError:
+    """The error of a record that no version up to this one wrote."""
+    return RefusedError(
+        "a journal record is of a form that this version does not know",
+        file=where,
+        expected="a kind and the fields of this version",
+        found=str(error),
+        remedy="A newer version of cdc-tail wrote it: use that version or a newer one.",
+    )

@@ -12,7 +12,6 @@ from zlib import crc32
 
 import msgspec
 
-from tailer.errors import RefusedError
 from tailer.position import Position
 from tailer.schema.masks import Masks
 from tailer.schema.model import TableDefinition
@@ -20,6 +19,7 @@ from tailer.schema.ring import Primaries
 from tailer.schema.rows import SchemaDelta
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.ids_json import from_texts_or_deltas, to_texts
+from tailer.state.journal_errors import unknown_form
 from tailer.state.learnt import Learnt
 from tailer.state.segment_times import SegmentTimes
 from tailer.typed_decode import decode_json, json_decoder
@@ -255,10 +255,9 @@ class MemoryRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="m
 
 
 class AppearedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="appeared"):
-    """A segment appeared below where a consumer began, when `behind` was the highest one that could be read.
+    """A segment appeared below where a consumer began: its rows stand behind those of `behind`, the highest one then.
 
-    `end`: its durable end then, 0 where its sidecar promised none; None if it was finished. Of several records of one
-    segment the first place counts, and the first end that is not 0. Its rows stand behind those of `behind`.
+    `end`: its durable end then, 0 for none; None if it was finished. The first place and the first end above 0 count.
     """
 
     affects: ClassVar[Affects] = Affects.NAMED
@@ -378,7 +377,7 @@ def numbers_of(line: bytes, where: str) -> Numbers:
     try:
         return decode_json(line[9:], Numbers)
     except UNDECODABLE as error:
-        raise _unknown(where, error) from None
+        raise unknown_form(where, error) from None
 
 
 def checks(line: bytes) -> bool:
@@ -392,14 +391,4 @@ def decode(line: bytes, where: str) -> AnyRecord:
     try:
         return _DECODER.decode(line[9:])
     except UNDECODABLE as error:
-        raise _unknown(where, error) from None
-
-
-def _unknown(where: str, error: Exception) -> RefusedError:
-    return RefusedError(
-        "a journal record is of a form that this version does not know",
-        file=where,
-        expected="a kind and the fields of this version",
-        found=str(error),
-        remedy="A newer version of cdc-tail wrote it: use that version or a newer one.",
-    )
+        raise unknown_form(where, error) from None

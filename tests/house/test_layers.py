@@ -36,7 +36,7 @@ HOMES = {
     "rich": ("tailer.cli", "tailer.demo", "tailer.sinks"),
     "yaml": ("tailer.options.cassandra_yaml",),
 }
-LOOSE_MAX = 9
+LOOSE_MAX = 10
 PURE = (
     "tailer.framing",
     "tailer.scan",

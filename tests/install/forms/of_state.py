@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from pathlib import Path
+from typing import get_args
 from zlib import crc32
 
 import msgspec
@@ -84,6 +85,7 @@ RECORDS: tuple[kinds.AnyRecord, ...] = (
     kinds.MemoryRecord(consumer="billing", node="n1", anew=True, seen=Ids([(13, 14)]), holes=Ids([(6, 8)])),
     kinds.LearntRecord(of=Learnt(12, 340, 340)),
     kinds.TimesRecord(segment=12, times=SegmentTimes(((340, 7.5),), 8.5)),
+    kinds.AppearedRecord(consumer="billing", segment=7, behind=14, end=340),
     kinds.RingRecord(consumer="billing", node="n1", source="server 10.0.0.1", primaries=Primaries()),
     kinds.CompactedRecord(),
     kinds.StateRecord(id="5f4e0a1b2c3d4e5f"),
@@ -170,7 +172,8 @@ OF_STATE = (
         (quarantine.Kept,), frozenset({"v", "row", "tables"}), torn=True,
     ),
     Form(
-        "journal_records", "`journal`", 1, _journal_body, _read_bodies, (kinds.AnyRecord,),
+        # A new kind is a new version: an earlier program refuses it.
+        "journal_records", "`journal`", len(get_args(kinds.AnyRecord)), _journal_body, _read_bodies, (kinds.AnyRecord,),
     ),
     Form("journal", "`journal`", 1, _journal, in_folder("journal", _read_journal), torn=True),
     Form(

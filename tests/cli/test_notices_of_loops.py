@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
@@ -9,14 +10,19 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, redirect_stderr
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql.types import StructType
 
 import tailer
+from tailer.options.to_spark import SourceOptions, parse_options
+from tailer.spark.batch import CdcTailReader
+from tailer.spark.node import Node
+from tailer.spark.planner import UNLIMITED
 from tests.helpers.cli import ROOT, program, run_cli
 from tests.helpers.log_writer import (
     TS,
@@ -64,17 +70,19 @@ class Kind:
     options: dict[str, Any]
     entry: Callable[[int], bytes]
     first: str
-    last: str = r"warning: 3 entries were put into quarantine$"
+    last: str = r"warning: 3 entries were (put into quarantine|left out)$"
 
 
 KINDS = {
     "an entry that cannot be read": Kind(
-        {"on_error": "quarantine"}, odd, r"warning: .*ks.known at \d+:\d+.*The entry was put into quarantine\."
+        {"on_error": "quarantine"},
+        odd,
+        r"warning: .*ks.known at \d+:\d+.*The entry was (put into quarantine|left out)\.",
     ),
     "an entry of an unknown table": Kind(
         {"quarantine_tables": str(STRANGE.id)},
         strange,
-        rf"warning: \d entr\w+ of table {STRANGE.id} put into quarantine, the first one at \d+:\d+",
+        rf"warning: \d entr\w+ of table {STRANGE.id} (put into quarantine|left out), the first one at \d+:\d+",
     ),
 }
 
@@ -146,6 +154,37 @@ def drained(place: Path, options: dict[str, Any]) -> Sequence[str]:
     return log.notices
 
 
+def spark_options(log: Path, kind: Kind) -> SourceOptions:
+    names = {"on_error": "onError", "quarantine_tables": "quarantineTables"}
+    return parse_options({"path": str(log), **{names[name]: str(value) for name, value in kind.options.items()}})
+
+
+def query_of_spark(work: Path, kind: Kind) -> Sequence[str]:
+    """The source of a query: its driver's side. Images and tables that a query keeps are made of its rows."""
+    said: list[str] = []
+    log = put(work, kind.entry)
+    options = spark_options(log, kind).of("local", once=False)
+    node = Node("local", log, replace(options, settle_seconds=0.0), None, said.append)
+    try:
+        start = node.initial()
+        node.stand(start)
+        while node.plan(UNLIMITED)[0]:
+            assert node.handed is not None
+            node.tasks(start, node.handed)
+            start = node.handed
+            node.stand(start)
+    finally:
+        node.close()
+    return said
+
+
+def batch_of_spark(work: Path, kind: Kind) -> Sequence[str]:
+    options = spark_options(put(work, kind.entry), kind)
+    with redirect_stderr(io.StringIO()) as said:
+        CdcTailReader(options, StructType()).partitions()
+    return said.getvalue().splitlines()
+
+
 LOOPS: dict[str, Loop] = {
     "terminal": command("--output", "json"),
     "files": command("--to", "files:WORK/out"),
@@ -160,6 +199,8 @@ LOOPS: dict[str, Loop] = {
     "tailer.run": program_of_python,
     "tailer.open": batches_of_python,
     "tailer.open, images": images_of_python,
+    "a query of Spark": query_of_spark,
+    "a batch of Spark": batch_of_spark,
 }
 
 

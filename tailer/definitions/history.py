@@ -146,6 +146,7 @@ class DefinitionHistory:
                 self._retracted.add(record.of)
                 late = True
             elif isinstance(record, SchemaRecord | DefinitionRecord) and affects(record, self._consumer):
+                record = self._out_of_order.placed(record) if isinstance(record, SchemaRecord) else record
                 late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
                 self._records.append(record)
                 late = late or self._takes_back(record)
@@ -154,7 +155,7 @@ class DefinitionHistory:
                 if not late:
                     self._apply(record)
             elif isinstance(record, AppearedRecord) and affects(record, self._consumer):
-                self._out_of_order.note(record)
+                late = self._out_of_order.moves(record, self._records) or late
         if late:
             self._records.sort(key=_order)
             self._reset()

@@ -10,11 +10,13 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from tailer.definitions.event import DefinitionEvent
 from tailer.position import Position
 from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
-from tailer.state.journal_records import AppearedRecord, SchemaRecord
+from tailer.state.journal_records import LOG, AppearedRecord, DefinitionRecord, SchemaRecord
 
 Placed = list[tuple[Position, TableDefinition]]
 """Definitions of one table, each with where it counts from."""
@@ -40,6 +42,24 @@ class OutOfOrder:
             self._behind.setdefault(record.segment, Position(record.behind + 1, 0))
         elif record.found is not None:
             self._late.setdefault(record.found.segment, []).append(record)
+
+    def moves(self, record: AppearedRecord, known: list[SchemaRecord | DefinitionRecord]) -> bool:
+        """Note it; whether something that is known already counts from elsewhere by that. It is replaced then."""
+        self.note(record)
+        moved = False
+        for number, each in enumerate(known):
+            if isinstance(each, SchemaRecord) and (placed := self.placed(each)) is not each:
+                known[number], moved = placed, True
+                self.note(placed)
+        return moved
+
+    def placed(self, record: SchemaRecord) -> SchemaRecord:
+        """A record as it counts: what somebody met in its turn in a segment that appeared below others stands behind
+        these."""
+        behind = self._behind.get(record.at.segment)
+        if behind is None or record.found is not None or record.source != LOG:
+            return record
+        return msgspec.structs.replace(record, at=behind, found=record.at)
 
     def stands_behind(self, segment: int) -> Position | None:
         """Where the definitions that a segment begins with are those of, if it appeared below what was there before
@@ -70,8 +90,12 @@ class OutOfOrder:
         base = self._behind.get(segment)
         if base is None:
             return None
-        before = [v for v in main if v.at <= base and not (v.found >= segment and self._behind.get(v.found) == base)]
+        before = [version for version in main if version.at <= base and not self._is_behind(version, segment, base)]
         return before[-1].definition if before else None
+
+    def _is_behind(self, version: _Version, segment: int, base: Position) -> bool:
+        """Whether a version stands in a segment that appeared, or in one that appeared behind it."""
+        return version.found >= segment and self._behind.get(version.found) == base
 
 
 def _put(made: Placed, segment: int, own: Placed) -> Placed:

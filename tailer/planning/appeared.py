@@ -11,12 +11,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
 import msgspec
 
-from tailer.errors import LossError
+from tailer.errors import ACCEPT, LossError
 from tailer.position import Position
 from tailer.segments.view import SegmentView, View, ids_of
 from tailer.state.ids import Ids
@@ -81,13 +82,14 @@ class Judged:
     """What a look shows of segments below where a consumer began.
 
     `memory`: with those that are new among its holes. `seen`: what is to be journaled. `undecided`: they may still be
-    seen to grow. `unexplained`: nothing more will tell what they are.
+    seen to grow. `unexplained`: nothing more will tell what they are. `gone`: they were to be read, or decided.
     """
 
     memory: Memory
     seen: tuple[AppearedRecord, ...] = ()
     undecided: tuple[int, ...] = ()
     unexplained: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
 
 
 def begun(view: View, offset: NodeOffset, memory: Memory, appeared: Collection[int] = ()) -> Memory:
@@ -137,12 +139,24 @@ def judge(view: View, offset: NodeOffset, memory: Memory, appeared: AppearedSegm
         ids = Ids.of(new)
         holes, explained = memory.holes.plus(ids), memory.explained.plus(ids)
         memory = msgspec.structs.replace(memory, holes=holes, explained=explained)
-    return Judged(memory, tuple(seen), tuple(undecided), tuple(unexplained))
+    gone = tuple(sorted(_gone(view, memory, late, appeared)))
+    return Judged(memory, tuple(seen), tuple(undecided), tuple(unexplained), gone)
+
+
+def _gone(view: View, memory: Memory, late: Collection[int], appeared: AppearedSegments) -> Iterator[int]:
+    """What appeared, was to be read or might still have been seen to grow, and is not there any more."""
+    for segment, known in appeared.items():
+        awaited = segment in memory.holes or (known.end is not None and segment not in memory.explained)
+        if awaited and segment not in late and memory.lost_below <= segment < memory.begun:
+            seen = view.get(segment)
+            if seen is None or not (seen.log or seen.cleaned):
+                yield segment
 
 
 def accepted(memory: Memory, segments: Iterable[int]) -> Memory:
     """The memory of a consumer to which these segments are history."""
-    return msgspec.structs.replace(memory, explained=memory.explained.plus(Ids.of(segments)))
+    ids = Ids.of(segments)
+    return msgspec.structs.replace(memory, holes=memory.holes.minus(ids), explained=memory.explained.plus(ids))
 
 
 def to_deliver(memory: Memory, segments: Iterable[int]) -> Memory:
@@ -161,6 +175,16 @@ def unexplained_error(segments: Collection[int], facts: str = "") -> LossError:
     return LossError(f"{what}{facts}", at=Position(first, 0))
 
 
+def gone_error(segments: Collection[int]) -> LossError:
+    first = min(segments)
+    what = f"segment {first}, which has appeared below where this consumer began and was to be read, is gone"
+    return LossError(
+        f"Changes are lost: {what}; the first position not read is {Position(first, 0)}",
+        at=Position(first, 0),
+        remedy=ACCEPT,
+    )
+
+
 def waits_behind(segment: int, offset: NodeOffset, view: View, appeared: AppearedSegments) -> bool:
     """Whether a segment that appeared is still to come behind others: they were there before it."""
     known = appeared.get(segment)
@@ -176,11 +200,19 @@ def waits_behind(segment: int, offset: NodeOffset, view: View, appeared: Appeare
 def _below(view: View, memory: Memory, late: Collection[int]) -> Iterator[int]:
     """Segments below where the consumer began that are not explained."""
     ids = ids_of(view)
+    explained = _set_of(memory.explained)
     for segment in ids[: bisect_left(ids, memory.begun)]:
-        here = view[segment]
-        known = segment in memory.explained or segment in memory.holes or segment in late
-        if here.log and not (known or here.cleaned or segment < memory.lost_below):
-            yield segment
+        if segment not in explained:
+            here = view[segment]
+            known = segment in memory.holes or segment in late or segment < memory.lost_below
+            if here.log and not (known or here.cleaned):
+                yield segment
+
+
+@lru_cache(maxsize=64)
+def _set_of(ids: Ids) -> frozenset[int]:
+    """To ask for many: there may be thousands of segments below where a consumer began, and each look asks for all."""
+    return frozenset(ids)
 
 
 def _highest(view: View, segment: int) -> int:

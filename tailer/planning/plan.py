@@ -22,6 +22,7 @@ from tailer.planning.appeared import (
     AppearedSegments,
     Judged,
     begun,
+    gone_error,
     judge,
     unexplained_error,
     waits_behind,
@@ -83,7 +84,7 @@ class Plan:
     `passed`: segments without sidecar that the position moved beyond. `error` is raised once everything before it was
     delivered. `held`: (unfinished segment, higher segment whose promised rows wait behind it). `absent`: see
     `absent.py`. `edges`: by segment; one without sidecar that was passed over has none, the next one's stands behind
-    it. `appeared`, `undecided`, `unexplained`: see `appeared.Judged`.
+    it. `appeared`, `undecided`, `unexplained`, `gone`: see `appeared.Judged`.
     """
 
     offset: NodeOffset
@@ -99,6 +100,7 @@ class Plan:
     appeared: tuple[AppearedRecord, ...] = ()
     undecided: tuple[int, ...] = ()
     unexplained: tuple[int, ...] = ()
+    gone: tuple[int, ...] = ()
 
 
 def plan(
@@ -159,7 +161,12 @@ class _Planner:
         self._passed_list: dict[int, int] = {}
         self._unread = dict(offset.p)
         self._out = Plan(
-            offset, memory, appeared=judged.seen, undecided=judged.undecided, unexplained=judged.unexplained
+            offset,
+            memory,
+            appeared=judged.seen,
+            undecided=judged.undecided,
+            unexplained=judged.unexplained,
+            gone=judged.gone,
         )
         self._holes = memory.holes
         self._behind: int | None = None
@@ -194,12 +201,14 @@ class _Planner:
             # What has turned up since is behind it, as the server wrote it.
             if segment in self._appeared:
                 self._behind = self._given.s
-        waiting = [self._appeared[each].behind for each in self._appeared if each in self._holes and each in self._view]
-        if self._behind is None:
+        if self._behind is None and self._appeared:
+            waiting = [known.behind for each, known in self._appeared.items() if each in self._holes]
             self._behind = min(waiting, default=None)
 
     def check_appeared(self, forgotten: int) -> None:
         """A segment that turns up below what is remembered was read, cleaned, or is new: nobody can tell."""
+        if self._out.gone:
+            self._out.error = self._out.error or gone_error(self._out.gone)
         if self._out.unexplained:
             self._out.error = self._out.error or unexplained_error(self._out.unexplained)
         first = bisect_left(self._ids, self._memory.begun)

@@ -18,6 +18,7 @@ from tailer.state.consumers import ConsumerFile
 from tailer.state.journal_records import (
     LOG,
     AnyRecord,
+    AppearedRecord,
     DefinitionRecord,
     GenerationRecord,
     LearntRecord,
@@ -82,6 +83,8 @@ def _behind(record: AnyRecord, segment: int) -> bool:
     match record:
         case SegmentEndRecord():
             return record.segment < segment
+        case AppearedRecord():
+            return max(record.segment, record.behind) < segment
         case LearntRecord():
             return record.of.segment < segment
         case TimesRecord():

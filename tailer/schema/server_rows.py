@@ -84,6 +84,9 @@ def raw(session: Session) -> Session:
 
 def _sent(told: Any) -> SentType:
     """What the driver makes of a type in a response."""
+    if told.cassname == "UserType":
+        # It may have the name of another type.
+        return SentType("udt", tuple(map(_sent, told.subtypes or ())))
     if told.typename in NATIVES:
         return SentType(NATIVES[told.typename].kind)
     if told.typename == "frozen":
@@ -91,8 +94,6 @@ def _sent(told: Any) -> SentType:
     parts = tuple(map(_sent, told.subtypes or ()))
     if told.typename in ("list", "set", "map", "tuple"):
         return SentType(told.typename, parts)
-    if told.cassname == "UserType":
-        return SentType("udt", parts)
     if told.cassname.startswith("VectorType"):
         return SentType("vector", (_sent(told.subtype),), told.vector_size)
     return SentType(read_class(told.cassname).word or CUSTOM.name)

@@ -38,9 +38,11 @@ from tailer.state.lease_file import leased_names
 from tailer.state.lock import state_lock
 from tailer.state.offset import Memory, decode_node_offset
 from tailer.state.quarantine import Kept, Quarantine
+from tailer.state.remembered import segments_of
 from tailer.wire import words
 from tailer.wire.state import ConsumersAnswer, LeaseAnswer, Problem, PutConsumer
 
+_ASIDES_MAX: Final = 20
 _PLACES_MAX: Final = 100_000
 """Of a quarantine that is kept in memory between two requests."""
 
@@ -58,7 +60,7 @@ class Consumers:
         self._cleaned_tag = cleaned_tag
         self._taking = threading.Lock()
         self._stands: dict[str, ConsumerFile] = {}
-        self._asides: dict[str, tuple[str, Quarantine]] = {}
+        self._asides: dict[tuple[str, str, str], Quarantine] = {}
 
     def all(self, client: Client) -> ConsumersAnswer:
         """`GET /consumers`."""
@@ -111,7 +113,8 @@ class Consumers:
         with self._holding(name), self._locked():
             forget_held(self._state, name)
         self._stands.pop(name, None)
-        self._asides.pop(name, None)
+        for whose in [whose for whose in self._asides if whose[1] == name]:
+            del self._asides[whose]
         self._leases.forget(name)
 
     def keep_aside(self, client: Client, name: str, claim: Claim | None, entries: list[Kept]) -> None:
@@ -133,11 +136,14 @@ class Consumers:
 
     def _aside(self, client: Client, name: str, node: str) -> Quarantine:
         """Read again where somebody else has changed its file: it may be large, and each request is about it."""
-        of, kept = self._asides.pop(name, ("", None))
-        if kept is None or of != node or not kept.is_current():
+        whose = client.name, name, node
+        kept = self._asides.pop(whose, None)
+        if kept is None or not kept.is_current():
             kept = Quarantine(self._state, name, node, client.quarantine_bytes, counts=client.owns)
         if kept.places <= _PLACES_MAX:
-            self._asides[name] = node, kept
+            self._asides[whose] = kept
+            if len(self._asides) > _ASIDES_MAX:
+                self._asides.pop(next(iter(self._asides)))
         return kept
 
     def check_claim(self, client: Client, name: str, claim: Claim | None) -> Lease:
@@ -277,6 +283,15 @@ def check_writer(client: Client) -> None:
 
 def _check_file(name: str, file: ConsumerFile) -> None:
     """Only what this program would have written itself."""
+    if file.v < VERSION:
+        problem = Problem(
+            words.REFUSED,
+            "the consumer's file is that of an earlier program",
+            expected=f"v {VERSION}",
+            found=str(file.v),
+            remedy="Upgrade the reader too.",
+        )
+        raise ProblemError(400, problem)
     if file.name != name or file.v != VERSION:
         raise refused("the consumer's file", expected=f"name {name}, v {VERSION}", found=f"{file.name}, {file.v}")
     for node, state in file.nodes.items():
@@ -295,7 +310,7 @@ def _unknown(name: str) -> ProblemError:
 
 
 def _is_numbers(memory: Memory) -> bool:
-    return not (memory.seen or memory.bare or memory.holes)
+    return not segments_of(memory).size
 
 
 def _same(one: ConsumerFile, two: ConsumerFile) -> bool:

@@ -103,6 +103,9 @@ class Connection:
         """The answer, whatever it says. TargetAwayError where none comes, UsageError for a certificate."""
         wanted = {**self._address.headers, **headers, "Content-Length": str(length)}
         try:
+            if self._http.sock is not None:
+                # What read the last answer left it at what was left of its time.
+                self._http.sock.settimeout(TIMEOUT_SECONDS)
             self._http.request("POST", path, body, wanted)
             answer = self._http.getresponse()
             return Answer(answer.status, answer.getheader("Location", ""), answer.read(ANSWER_BYTES_MAX))

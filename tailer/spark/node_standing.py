@@ -136,6 +136,7 @@ class NodeStanding:
 
     def _register(self) -> None:
         self._tail.begin()
+        self._tail.note_begun()
         offset = self._before_oldest() if self._tail.offset.s == 0 else self._tail.offset
         self._journal_options()
         offset = self._journal.stamped(offset)
@@ -183,7 +184,8 @@ class NodeStanding:
 
     def _before_oldest(self) -> NodeOffset:
         """The place before everything there is. Not 0: between that and now the journal may have segments long gone."""
-        there = self._survey.segments()
+        appeared = self._parts.arrivals.known()
+        there = [segment for segment in self._survey.segments() if segment not in appeared]
         past = [r.segment for r in self._journal.read() if isinstance(r, SegmentEndRecord)]
         forgotten = self._journal.base.segment - 1
         return NodeOffset(s=min(there, default=max([*past, forgotten, 0]) + 1) - 1)

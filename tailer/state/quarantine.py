@@ -5,6 +5,7 @@ One text file per consumer, one JSON object a line, appended and fsynced. Decide
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -139,11 +140,15 @@ def _is_torn(line: bytes) -> bool:
     if not line.strip() or b"\0" in line:
         return True
     try:
-        decode_json(line, msgspec.Raw)
+        # Who writes behind a torn line ends it first. It may be cut within a character.
+        decode_json(_WHOLE_CHARACTERS().decode(line.rstrip(b"\n")).encode(), msgspec.Raw)
     except UNDECODABLE as error:
         return str(error) == _CUT
     return False
 
+
+_WHOLE_CHARACTERS: Final = codecs.getincrementaldecoder("utf-8")
+"""It leaves out the beginning of a character at the end."""
 
 _Stamp = tuple[int, int, int, int] | None
 """Device, inode, size and time of a file; None where there is none."""

@@ -31,6 +31,7 @@ class Arrivals:
         self._known: dict[int, Appeared] = {}
         self._unexplained: tuple[int, ...] = ()
         self._undecided: tuple[int, ...] = ()
+        self._gone: tuple[int, ...] = ()
         self._told: set[int] = set()
         self._read: set[int] = set()
 
@@ -49,7 +50,7 @@ class Arrivals:
     def note(self, made: Plan) -> list[str]:
         """Keep what a plan has seen; what there is to say of that."""
         self._append([record for record in made.appeared if record.segment not in self._known or record.end])
-        self._unexplained, self._undecided = made.unexplained, made.undecided
+        self._unexplained, self._undecided, self._gone = made.unexplained, made.undecided, made.gone
         begun = made.memory.begun
         notices = []
         for segment in made.undecided:
@@ -73,9 +74,9 @@ class Arrivals:
         self._unexplained = self._unexplained or self._undecided
         return self.blame(unexplained_error(self._unexplained)) if self._unexplained else None
 
-    def unexplained(self, segment: int) -> tuple[int, ...]:
-        """The segments of an error at this one, where the last plan found no explanation for it."""
-        return self._unexplained if segment in self._unexplained else ()
+    def left_out(self, segment: int) -> tuple[int, ...]:
+        """The segments of an error at this one, where the last plan found no explanation for it, or that it is gone."""
+        return next((each for each in (self._gone, self._unexplained) if segment in each), ())
 
     def blame(self, error: CdcError | None) -> CdcError | None:
         """An error about such segments has what is known of the first, and what helps."""

@@ -220,9 +220,9 @@ class Tail(Standing):
             return None
         settled, lost = self._saved == self.offset, error.at or self.offset.position
         here = self._view.get(lost.segment)
-        if unexplained := self._parts.arrivals.unexplained(lost.segment):
+        if left_out := self._parts.arrivals.left_out(lost.segment):
             to = Position(lost.segment + 1, 0)
-            self.memory = accepted(begun(self._view, self.offset, self.memory), unexplained)
+            self.memory = accepted(begun(self._view, self.offset, self.memory), left_out)
         elif here is not None and here.log and lost.segment < self._parts.taken.forgotten:
             # It is there, below what is remembered, and is of no interest from now on.
             to = Position(lost.segment + 1, 0)
@@ -238,6 +238,10 @@ class Tail(Standing):
     def undecided(self) -> CdcError | None:
         """For a run that does not wait: the error where a segment has appeared that might still be seen to grow."""
         return self._parts.arrivals.undecided()
+
+    def note_begun(self) -> None:
+        """Remember where this consumer begins, and what was there below, before its first plan."""
+        self.memory = begun(self._view, self.offset, self.memory, self._parts.arrivals.known())
 
     def segments(self) -> Iterable[int]:
         """Ids that had a log at the last look, ascending."""

@@ -226,3 +226,25 @@ def test_a_word_about_another_segment_is_refused(log: LogFolder, number: int, wh
     ran = run_cli(["consumers", log.path, "deliver", "c", str(FIRST + number)])
     assert ran.code == 2
     assert why in ran.err
+
+
+@pytest.mark.parametrize("idx", [True, False], ids=["its idx file is left", "both files"])
+@pytest.mark.parametrize("decided", ["deliver", "grows", ""])
+def test_one_that_is_gone_before_it_was_read_is_a_loss(log: LogFolder, idx: bool, decided: str) -> None:
+    """What was to be read, or might still have been seen to grow."""
+    writer = segment(LOW, [1, 2])
+    log.put(writer, f"{writer.sections[0].end}\n")
+    assert follow(log).code == 5
+    put(log, HIGH + 2)
+    if decided == "deliver":
+        settle(log, "deliver", LOW)
+    if decided == "grows":
+        log.sidecar(writer, live(writer))
+    (log.path / writer.name).unlink()
+    if not idx:
+        (log.path / writer.sidecar_name).unlink()
+    ran = follow(log)
+    assert ran.code == 5
+    assert f"segment {FIRST + LOW}, which has appeared" in ran.err
+    assert values(log, "--accept-loss") == [HIGH + 2]
+    assert values(log) == []

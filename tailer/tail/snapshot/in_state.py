@@ -54,8 +54,8 @@ class InState:
         self._stream, self._timers, self._guard = stream, timers, guard
         self._undefined: set[str] = set()
         """Ids of tables that are to be read and that the state does not have."""
-        self._over: set[str] = set()
-        """Those that were dropped before it had them."""
+        self._over: dict[str, set[str]] = {}
+        """Those that were dropped before it had them, each with the nodes whose logs tell so."""
 
     def behind(self, second: float) -> Sequence[str]:
         return [name for name in self._stream.nodes if not self._timers.is_past(name, second)]
@@ -68,7 +68,7 @@ class InState:
         if self._stream.definition(id) is not None:
             self._undefined.discard(id)
             return True
-        if id in self._over:
+        if self._over.get(id, set()).issuperset(self._stream.nodes):
             return False
         self._undefined.add(id)
         return None
@@ -86,7 +86,8 @@ class InState:
         at = reached_by(tail, merging.followed[node], place_of(transaction, node))
         table = table_at(tail, id, at)
         if table is None:
-            self._over |= {id} if is_over(tail, id) else set()
+            over = self._over.setdefault(id, set())
+            (over.add if is_over(tail, id) else over.discard)(node)
             return []
         return merging.merger.define(table, created=False, cdc=True, now_us=merging.now_us)
 

@@ -63,7 +63,7 @@ def lease(node: ServedNode, name: str, token: str = ANNA) -> dict[str, str]:
 def register(node: ServedNode, name: str, token: str = ANNA) -> int:
     version: int = take(node, name, token).json["version"]
     place = {"j": 0, "s": FIRST, "o": 0, "done": False, "p": [], "id": ""}
-    file = {"name": name, "nodes": {"n": {"offset": place, "restart": [FIRST, 0]}}, "v": 2, "moved": 7.0}
+    file = {"name": name, "nodes": {"n": {"offset": place, "restart": [FIRST, 0]}}, "v": 3, "moved": 7.0}
     answer = take(node, name, token, version=version, file=file, registers=True, cleaned_tag="none")
     assert answer.status == 200, answer.body
     return version

@@ -78,7 +78,7 @@ def taken(node: ServedNode, reader: str) -> int:
 def stands(segment: int, offset: int = 0, **more: Any) -> dict[str, Any]:
     """A consumer's file."""
     place = {"j": 0, "s": segment, "o": offset, "done": False, "p": [], "id": ""}
-    return {"name": NAME, "nodes": {"n": {"offset": place, "restart": [segment, offset], **more}}, "v": 2, "moved": 7.0}
+    return {"name": NAME, "nodes": {"n": {"offset": place, "restart": [segment, offset], **more}}, "v": 3, "moved": 7.0}
 
 
 def registered(node: ServedNode, reader: str, segment: int = FIRST) -> int:
@@ -296,8 +296,8 @@ def test_taking_says_where_the_consumer_stands(node: ServedNode, clock: Clock) -
     "file",
     [
         {**stands(FIRST), "name": "other"},
-        {**stands(FIRST), "v": 3},
-        {**stands(FIRST), "v": 1},
+        {**stands(FIRST), "v": 4},
+        {**stands(FIRST), "v": 2},
         stands(-1),
         stands(2**63),
         stands(FIRST, memory={"seen": ["5 0"]}),

@@ -386,3 +386,22 @@ class TestAppeared:
         node.stand(offset)
         node.move_consumer(offset)
         return offset
+
+    def test_a_query_that_begins_later_reads_it_behind_the_others(self, log: LogFolder, start: Start) -> None:
+        segment(log, 70, "a")
+        node = start()
+        node.initial()
+        self.taken(node)
+        writer = segment(log, 7, "x", done=False)
+        assert not node.plan(UNLIMITED)[0]
+        log.put(writer.frame, writer.sidecar(done=True))
+        later = start(consumer="later")
+        first = at = later.initial()
+        later.stand(at)
+        found = []
+        while later.plan(UNLIMITED)[0]:
+            assert later.handed is not None
+            found += values(later, at, later.handed)
+            at = later.handed
+            later.stand(at)
+        assert (first.s, found) == (69, ["a", "x"])

@@ -10,7 +10,7 @@ import pytest
 
 from tailer.errors import CorruptError, DefinitionError, SystemFailedError
 from tailer.position import Position
-from tailer.state.quarantine import Quarantine
+from tailer.state.quarantine import Quarantine, kept_in, quarantine_path
 
 AT = Position(1_700_000_000_001, 459)
 ERROR = CorruptError("entry CRC does not check", at=AT, expected="0x01", found="0x02", remedy="Restore the file.")
@@ -110,3 +110,16 @@ def test_without_a_state_folder_it_only_counts(tmp_path: Path) -> None:
     quarantine.keep(AT, "f", DefinitionError("unknown", at=AT), DATA)
     assert quarantine.count == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_line_that_a_crash_has_cut_is_passed_over_wherever_it_was_cut(tmp_path: Path) -> None:
+    """Whoever writes next ends it, and the entry of the cut line is kept again."""
+    error = DefinitionError("no such type: ä€", at=AT)
+    Quarantine(tmp_path, "a", "local").keep(AT, "f", error, DATA)
+    file = quarantine_path(tmp_path, "a")
+    whole = file.read_bytes()
+    for cut in range(len(whole)):
+        file.write_bytes(whole[:cut])
+        quarantine = Quarantine(tmp_path, "a", "local")
+        quarantine.keep(AT, "f", error, DATA)
+        assert [each.offset for each in kept_in(file)] == [AT.offset], whole[:cut]

@@ -146,12 +146,10 @@ class DefinitionHistory:
                 self._retracted.add(record.of)
                 late = True
             elif isinstance(record, SchemaRecord | DefinitionRecord) and affects(record, self._consumer):
-                record = self._out_of_order.placed(record) if isinstance(record, SchemaRecord) else record
+                record = self._out_of_order.take(record) if isinstance(record, SchemaRecord) else record
                 late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
                 self._records.append(record)
                 late = late or self._takes_back(record)
-                if isinstance(record, SchemaRecord):
-                    self._out_of_order.note(record)
                 if not late:
                     self._apply(record)
             elif isinstance(record, AppearedRecord) and affects(record, self._consumer):

@@ -53,6 +53,12 @@ class OutOfOrder:
                 self.note(placed)
         return moved
 
+    def take(self, record: SchemaRecord) -> SchemaRecord:
+        """Note a record; as it counts (see `placed`)."""
+        placed = self.placed(record)
+        self.note(placed)
+        return placed
+
     def placed(self, record: SchemaRecord) -> SchemaRecord:
         """A record as it counts: what somebody met in its turn in a segment that appeared below others stands behind
         these."""

@@ -72,7 +72,7 @@ class DefinitionHistory:
         self._native: dict[str, list[DefinitionRecord]] = {}
         self._reported: list[tuple[SchemaRecord, dict[Key, SchemaDelta]]] = []
         self._evidenced: tuple[tuple[int, int], Evidence] | None = None
-        self._generation = self._cached = 0
+        self._generation = self._cached = self.newest_number = 0
         self._valid: dict[str, TableDefinition] = {}
         self.extend(records)
 
@@ -149,6 +149,7 @@ class DefinitionHistory:
                 record = self._out_of_order.take(record) if isinstance(record, SchemaRecord) else record
                 late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
                 self._records.append(record)
+                self.newest_number = max(self.newest_number, record.n)
                 late = late or self._takes_back(record)
                 if not late:
                     self._apply(record)

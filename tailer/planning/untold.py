@@ -48,7 +48,8 @@ class ReadPart(NamedTuple):
 def untold(history: DefinitionHistory, part: ReadPart) -> list[ChangeBatch]:
     """The rows that the entries of the part do not have. All of them, for images and keepers of tables, in no order
     but that of their places."""
-    made = [batch for event in _late(history, part) for batch in _rows(history, event, event.changed, part)]
+    late = _late(history, part) if part.known < history.newest_number else []
+    made = [batch for event in late for batch in _rows(history, event, event.changed, part)]
     for event in history.between(part.start, part.end):
         known = ((id, history.before(id, event)) for id in event.changed if not is_native(id))
         made += _rows(history, event, {id: held for id, held in known if held is not None}, part)

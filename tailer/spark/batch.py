@@ -114,7 +114,7 @@ def _told(parts: TailParts, begun: Position, end: Position, spans: Sequence[Span
     selection = Selection(options.selection.tables, parts.masks.tables)
     part = ReadPart(options.node, begun, end, spans, begun, known, selection, parts.masks, several=bool(options.peers))
     rows = untold(parts.definitions.history, part)
-    return [pack_rows(rows)] if rows else []
+    return [pack_rows(rows, parts.placement.extras)] if rows else []
 
 
 def _hold_name(start: str, *, stays: bool) -> str:

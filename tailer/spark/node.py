@@ -31,7 +31,7 @@ from tailer.spark.row_job import pack_rows
 from tailer.state.consumers import Mark
 from tailer.state.offset import NodeOffset
 from tailer.tail.faults import NewDefinitionsError
-from tailer.tail.follow import Stalled
+from tailer.tail.follow import Stalled, accepted
 from tailer.tail.snapshot.tables import chosen_tables
 from tailer.tail.step import Step
 
@@ -159,7 +159,7 @@ class Node(NodeStanding):
         begun = start if self._first is None else self._first
         spans, several = [each.task.span for each in found], bool(self.options.peers)
         rows = self._batches.untold(start, end, spans, begun.position, several=several)
-        return [pack_rows(rows)] if rows else []
+        return [pack_rows(rows, self._batches.options(end).extras)] if rows else []
 
     def carried(self, planned: FileTask, *, whole: bool = False) -> CarriedSpan | None:
         """See `carry.carried`; `whole`: also where executors could read the log themselves."""
@@ -234,7 +234,7 @@ class Node(NodeStanding):
         to = self._tail.accept(step.error)
         if to is None:
             raise step.error
-        self._say(f"warning: {step.error.sentence()} Accepted: reading goes on at segment {to.segment}.")
+        self._say(accepted(step.error, to, self._tail.offset.position))
         return True, 0
 
     def _journal_start(self, step: Step) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tailer.rows.batch import ChangeBatch
+from tailer.schema.extras import NO_EXTRAS, Extras
 
 if TYPE_CHECKING:
     import pyarrow
@@ -14,11 +15,13 @@ MARK: Final = b"\1"
 """What such a partition begins with, and no other one does."""
 
 
-def pack_rows(batches: Sequence[ChangeBatch]) -> bytes:
-    """The partition's value, of one batch at least."""
+def pack_rows(batches: Sequence[ChangeBatch], extras: Extras = NO_EXTRAS) -> bytes:
+    """The partition's value, of one batch at least. `extras`: see `widened`; no row of these has a token."""
     import pyarrow
 
-    made = [batch.to_arrow() for batch in batches]
+    from tailer.rows.widened import widened
+
+    made = [widened(batch, extras, None).to_arrow() for batch in batches]
     out = pyarrow.BufferOutputStream()
     with pyarrow.ipc.new_stream(out, made[0].schema) as stream:
         for batch in made:

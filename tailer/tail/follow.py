@@ -10,6 +10,7 @@ from typing import Final
 from tailer.errors import CdcError, HeldBackError
 from tailer.options.kinds import CommitEvery
 from tailer.planning.absent import nothing_to_read
+from tailer.position import Position
 from tailer.sinks.base import Sink
 from tailer.tail.step import Step
 from tailer.tail.tail import Tail
@@ -143,7 +144,7 @@ def looks(
             to = tail.accept(error)
             if to is None:
                 raise error
-            say(f"warning: {error.sentence()} Accepted: reading goes on at segment {to.segment}.")
+            say(accepted(error, to, tail.offset.position))
         elif once and not step.waiting:
             if step.absent:
                 raise nothing_to_read(tail.where, tail.offset.position)
@@ -154,6 +155,13 @@ def looks(
             return
         else:
             yield step
+
+
+def accepted(error: CdcError, to: Position, stands: Position) -> str:
+    """What is said of a loss that was accepted. `to`: where it ends."""
+    # What lies behind the position is not read on from there.
+    where = "it is left out" if to < stands else f"reading goes on at segment {to.segment}"
+    return f"warning: {error.sentence()} Accepted: {where}."
 
 
 def held_back(tail: Tail, held: tuple[int, int]) -> HeldBackError:

@@ -42,7 +42,7 @@ def test_each_row_once_as_follow_sends_it(broker: Broker, tmp_path: Path, form: 
     assert sorted(message.row["columns"]["v"] for message in sent) == list(range(20))
     newest = indexes(out / "n1")[-1]
     stands = places(broker, f"positions-{tmp_path.name}")["n1"]
-    assert stands["offset"] == {"file": newest["number"], "rows": newest["rows"], "whole": True}
+    assert stands["offset"] == {"file": newest["number"], "rows": newest["rows"], "whole": True, "v": 1}
     # The same messages as straight from the log: keys, values and headers.
     straight = ["follow", log, "--once", "--node", "n1", "--consumer", "straight", "--to", "kafka"]
     straight += ["--brokers", broker.bootstrap, "--topic", f"straight.{name}", "--create-topics", "--partitions", "2"]

@@ -60,7 +60,7 @@ class TestFile:
         save(consumer)
         consumer.close()
         data = json.loads((tmp_path / "consumers" / "billing.json").read_text())
-        assert data["v"] == 2
+        assert data["v"] == 3
         assert data["name"] == "billing"
         assert data["nodes"]["local"]["offset"] == {
             "j": 3,
@@ -126,10 +126,10 @@ class TestFile:
     def test_a_newer_version_is_refused(self, tmp_path: Path) -> None:
         path = tmp_path / "consumers" / "billing.json"
         path.parent.mkdir()
-        path.write_text('{"v":3,"name":"billing","nodes":{},"more":"of the future"}')
+        path.write_text('{"v":4,"name":"billing","nodes":{},"more":"of the future"}')
         with pytest.raises(RefusedError) as caught:
             Consumer(tmp_path, "billing")
-        assert (caught.value.expected, caught.value.found) == ("2 or lower", 3)
+        assert (caught.value.expected, caught.value.found) == ("3 or lower", 4)
         assert "newer" in caught.value.remedy
         path.write_text('{"v":1,"name":"billing","nodes":{}}')
         Consumer(tmp_path, "billing").close()

@@ -106,7 +106,7 @@ class TestFile:
             assert memories(state) == [told, ahead]
             save(consumer, state)
             consumer.close()
-            assert msgspec.json.decode(path.read_bytes())["v"] == 2
+            assert msgspec.json.decode(path.read_bytes())["v"] == 3
             assert b"holes" not in path.read_bytes()
         assert len(records(tmp_path)) == 2
 

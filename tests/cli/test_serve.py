@@ -124,7 +124,7 @@ def test_a_consumer_goes_on_after_a_kill(log: LogFolder) -> None:
                 return error.code, json.load(error)
 
     offset = {"j": 0, "s": FIRST, "o": 0, "done": True, "p": []}
-    file = {"name": "billing", "nodes": {"n": {"offset": offset}}, "v": 2}
+    file = {"name": "billing", "nodes": {"n": {"offset": offset}}, "v": 3}
     with running(log.path, *HERE, "--no-auth") as node:
         assert put(node)[1]["version"] == 1
         assert put(node, version=1, file=file, registers=True, cleaned_tag="none")[0] == 200

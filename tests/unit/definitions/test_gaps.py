@@ -138,8 +138,8 @@ def test_the_server_is_asked_behind_a_gap(server: Server, there: bool, restarted
         each.close()
 
 
-def test_of_several_gaps_the_change_was_in_the_one_that_other_changes_leave(server: Server) -> None:
-    """What the log shows between them is older, so the change was behind it."""
+def stopped_before_a_gap(server: Server) -> tuple[Reader, Table]:
+    """A consumer that is stopped, and a table of which it has a row; a segment behind it has vanished since."""
     live = Reader(server, "live")
     table = server.create("t")
     server.insert(table, "before")
@@ -149,6 +149,12 @@ def test_of_several_gaps_the_change_was_in_the_one_that_other_changes_leave(serv
     server.world._close(vanishes=False)
     server.create("lost")
     server.world._close(vanishes=True)
+    return live, table
+
+
+def test_of_several_gaps_the_change_was_in_the_one_that_other_changes_leave(server: Server) -> None:
+    """What the log shows between them is older, so the change was behind it."""
+    live, table = stopped_before_a_gap(server)
     other = server.create("u")
     server.insert(table, "between")
     server.world._close(vanishes=False)
@@ -187,15 +193,7 @@ def test_a_server_that_does_not_answer_at_a_gap_is_asked_again(server: Server) -
 
 def test_what_changed_behind_all_that_is_there_does_not_count_before(server: Server) -> None:
     """The segment of the change is gone already, and nothing behind it is there yet when the gap before is met."""
-    live = Reader(server, "live")
-    table = server.create("t")
-    server.insert(table, "before")
-    live.run()
-    live.close()
-    server.insert(table, "behind the restart")
-    server.world._close(vanishes=False)
-    server.create("lost")
-    server.world._close(vanishes=True)
+    live, table = stopped_before_a_gap(server)
     server.create("u")
     server.insert(table, "between")
     server.world._close(vanishes=False)

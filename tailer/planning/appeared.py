@@ -106,8 +106,8 @@ def begun(view: View, offset: NodeOffset, memory: Memory, appeared: Collection[i
         return memory
     if offset.s == 0:
         late = Ids.of(segment for segment in there if segment in appeared)
-        # What was the lowest one when the consumer began may be gone by now: that is told as a loss. What has come below
-        # it since is due: nothing was read yet.
+        # What was the lowest one when the consumer began may be gone by now: that is told as a loss. What has come
+        # below it since is due: nothing was read yet.
         start = memory.start if memory.start not in (0, *appeared) else first
         holes = memory.holes.plus(late)
         return msgspec.structs.replace(memory, begun=min(start, first), start=start, holes=holes, explained=late)

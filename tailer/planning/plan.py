@@ -169,7 +169,7 @@ class _Planner:
             gone=judged.gone,
         )
         self._holes = memory.holes
-        self._behind: int | None = None
+        self._last: int | None = None
         self._ids = ids_of(view)
         self._gone = [segment for segment in memory.seen.from_id(memory.lost_below) if segment not in view]
 
@@ -198,12 +198,12 @@ class _Planner:
                 continue
             self._passed_list.setdefault(segment, 0)
             self._holes = self._holes.without([(segment, segment)])
-            # What has turned up since is behind it, as the server wrote it.
+            # This plan ends where the segment's rows begin: higher segments that were written later come behind them.
             if segment in self._appeared:
-                self._behind = self._given.s
-        if self._behind is None and self._appeared:
+                self._last = self._given.s
+        if self._last is None and self._appeared:
             waiting = [known.behind for each, known in self._appeared.items() if each in self._holes]
-            self._behind = min(waiting, default=None)
+            self._last = min(waiting, default=None)
 
     def check_appeared(self, forgotten: int) -> None:
         """A segment that turns up below what is remembered was read, cleaned, or is new: nobody can tell."""
@@ -311,7 +311,7 @@ class _Planner:
             return False
         passed: list[int] = []
         for segment in self._ahead():
-            if self._behind is not None and segment > self._behind:
+            if self._last is not None and segment > self._last:
                 return False
             seen = self._view.get(segment)
             # A sidecar without log from before the start, or of a loss that was accepted, says nothing new.

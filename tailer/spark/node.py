@@ -31,7 +31,7 @@ from tailer.spark.row_job import pack_rows
 from tailer.state.consumers import Mark
 from tailer.state.offset import NodeOffset
 from tailer.tail.faults import NewDefinitionsError
-from tailer.tail.follow import Stalled, accepted
+from tailer.tail.follow import Stalled, acceptance
 from tailer.tail.snapshot.tables import chosen_tables
 from tailer.tail.step import Step
 
@@ -234,7 +234,7 @@ class Node(NodeStanding):
         to = self._tail.accept(step.error)
         if to is None:
             raise step.error
-        self._say(accepted(step.error, to, self._tail.offset.position))
+        self._say(acceptance(step.error, to, self._tail.offset.position))
         return True, 0
 
     def _journal_start(self, step: Step) -> None:

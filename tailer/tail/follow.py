@@ -144,7 +144,7 @@ def looks(
             to = tail.accept(error)
             if to is None:
                 raise error
-            say(accepted(error, to, tail.offset.position))
+            say(acceptance(error, to, tail.offset.position))
         elif once and not step.waiting:
             if step.absent:
                 raise nothing_to_read(tail.where, tail.offset.position)
@@ -157,7 +157,7 @@ def looks(
             yield step
 
 
-def accepted(error: CdcError, to: Position, stands: Position) -> str:
+def acceptance(error: CdcError, to: Position, stands: Position) -> str:
     """What is said of a loss that was accepted. `to`: where it ends."""
     # What lies behind the position is not read on from there.
     where = "it is left out" if to < stands else f"reading goes on at segment {to.segment}"

@@ -13,13 +13,13 @@ import json
 import os
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
 from tests.helpers.cli import ROOT
+from tests.helpers.processes import runs
 from tests.spark.versions import SPARK
 
 if TYPE_CHECKING:
@@ -66,12 +66,8 @@ def run(session: SparkSession, folder: str, options: dict[str, str]) -> dict[str
 
 
 def _executors() -> list[psutil.Process]:
-    found = []
-    for process in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
-            if any("CoarseGrainedExecutorBackend" in word for word in process.cmdline()):
-                found.append(process)
-    return found
+    own = psutil.Process().children(recursive=True)
+    return [process for process in own if runs(process, "CoarseGrainedExecutorBackend")]
 
 
 def main(folder: str, wanted: list[dict[str, str]]) -> int:

@@ -13,14 +13,14 @@ import pytest
 
 from tests.conftest import FreshFolder
 from tests.helpers.cli import ROOT, program
+from tests.helpers.processes import descendants, runs
 
 pytestmark = pytest.mark.spark
 PATIENCE_SECONDS = 180
 
 
 def jvm_of(process: subprocess.Popen[bytes]) -> psutil.Process | None:
-    children = psutil.Process(process.pid).children(recursive=True)
-    return next((each for each in children if any("SparkSubmit" in word for word in each.cmdline())), None)
+    return next((each for each in descendants(process) if runs(each, "SparkSubmit")), None)
 
 
 STAGES: dict[str, Callable[[bytes], bool]] = {

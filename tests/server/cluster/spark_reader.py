@@ -167,9 +167,9 @@ class SparkReader:
         """The user's, with their command lines."""
         found = []
         for process in psutil.process_iter(["uids", "cmdline"]):
-            uids = process.info["uids"]
-            if uids is not None and uids.real == self._user.uid and process.status() != psutil.STATUS_ZOMBIE:
-                found.append((process, process.info["cmdline"] or []))
+            # One that has ended, or is a zombie, has no command line.
+            if process.info["cmdline"] and (uids := process.info["uids"]) is not None and uids.real == self._user.uid:
+                found.append((process, process.info["cmdline"]))
         return found
 
     def _await_gone(self) -> None:

@@ -19,6 +19,7 @@ import inotify_simple
 import psutil
 
 from tests.helpers.cli import ROOT
+from tests.helpers.processes import descendants, runs, words_of
 
 PATIENCE_SECONDS = 180.0
 MADE = inotify_simple.flags.CREATE | inotify_simple.flags.MOVED_TO
@@ -55,11 +56,11 @@ class Driver:
 
     def kill_worker(self, chance: random.Random) -> bool:
         """One of the executor's Python workers, which are forked from a daemon; False where there is none just now."""
-        return self._kill_one(lambda process: _is_daemon(process) and _is_daemon(process.parent()), chance)
+        return self._kill_one(_is_worker, chance)
 
     def kill_planner(self, chance: random.Random) -> bool:
         """The Python process in which the source plans micro-batches; False where there is none just now."""
-        return self._kill_one(lambda process: _runs(process, "streaming_source_runner"), chance)
+        return self._kill_one(lambda process: runs(process, "streaming_source_runner"), chance)
 
     def _kill_one(self, is_meant: Callable[[psutil.Process], bool], chance: random.Random) -> bool:
         found = [process for process in descendants(self._process) if is_meant(process)]
@@ -90,23 +91,12 @@ def kill_all(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     _, left = psutil.wait_procs(others, timeout=30)
-    assert not left, f"left behind by a killed driver: {[other.cmdline() for other in left]}"
+    assert not left, f"left behind by a killed driver: {[words_of(other) for other in left]}"
 
 
-def descendants(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    try:
-        return psutil.Process(process.pid).children(recursive=True)
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _is_daemon(process: psutil.Process | None) -> bool:
-    return process is not None and _runs(process, "pyspark.daemon")
-
-
-def _runs(process: psutil.Process, module: str) -> bool:
+def _is_worker(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
-        return any(word.endswith(module) for word in process.cmdline())
+        return runs(process, "pyspark.daemon") and runs(process.parent(), "pyspark.daemon")
     return False
 
 

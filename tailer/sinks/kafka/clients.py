@@ -27,8 +27,6 @@ _DEFAULTS: Final = {
     "client.id": "cdc-tail",
     # A topic is made when that was asked for, and not by looking for it.
     "allow.auto.create.topics": "false",
-    # Connections that idle are closed by brokers, and nobody need hear of it.
-    "log.connection.close": "false",
     # A cluster that is back is found soon: by default up to ten seconds pass between two tries.
     "reconnect.backoff.max.ms": "1000",
 }
@@ -144,5 +142,4 @@ def patiently(
 
 def away(heard: Heard, doing: str, error: KafkaError, patience: float = AWAY_SECONDS) -> TargetAwayError:
     """The cluster does not answer; what was heard of its connections says why."""
-    said = heard.last or error
-    return TargetAwayError(f"{heard.where}: {doing}: no answer for {patience:g} s", found=said.str())
+    return TargetAwayError(f"{heard.where}: {doing}: no answer for {patience:g} s", found=heard.why(error))

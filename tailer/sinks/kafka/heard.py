@@ -28,6 +28,7 @@ class Heard:
     def __init__(self, where: str, say: Callable[[str], None]) -> None:
         self.where = where
         self.last: KafkaError | None = None
+        self._connection: str | None = None
         self._refusal: KafkaError | None = None
         self.say = say
         self._told: set[str] = set()
@@ -37,7 +38,7 @@ class Heard:
 
     def begin(self) -> None:
         """What was said until now explains nothing that comes."""
-        self.last = self._refusal = None
+        self.last = self._refusal = self._connection = None
 
     def error(self, error: KafkaError) -> None:
         """Called by the clients."""
@@ -47,23 +48,33 @@ class Heard:
         if is_refusal(error):
             self._refusal = error
 
+    def why(self, error: KafkaError) -> str:
+        """Why a call has ended with `error`, as far as its connections have said."""
+        if self.last is not None and self.last.code() != KafkaError._ALL_BROKERS_DOWN:
+            return str(self.last.str())
+        said = str((self.last or error).str())
+        return said if self._connection is None else f"{said}: {self._connection}"
+
     def check(self, doing: str) -> None:
         """Raises what makes further waiting useless."""
         if self._refusal is not None:
             raise told(self._refusal, doing, self.where)
 
-    def _line(self, text: str) -> None:
-        """Each kind of line once: the client says some of them every few seconds."""
+    def _line(self, text: str, warns: bool) -> None:
+        """Each kind of warning once: the client says some of them every few seconds."""
         kind = text.partition(" ")[0]
-        if kind not in TOLD_OTHERWISE and kind not in self._told:
+        if kind == "FAIL":
+            # A connection that ends before the cluster has said its version gives no error, or that all are down.
+            self._connection = text.rpartition("]: ")[2]
+        if warns and kind not in TOLD_OTHERWISE and kind not in self._told:
             self._told.add(kind)
             self.say(f"warning: Kafka's client: {text}")
 
 
 class _Lines(logging.Handler):
-    def __init__(self, line: Callable[[str], None]) -> None:
-        super().__init__(logging.WARNING)
+    def __init__(self, line: Callable[[str, bool], None]) -> None:
+        super().__init__()
         self._line = line
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._line(record.getMessage())
+        self._line(record.getMessage(), record.levelno >= logging.WARNING)

@@ -64,6 +64,20 @@ def test_what_is_useless_to_wait_for_is_told_and_forgotten_at_the_next_beginning
     assert heard.last is None
 
 
+def test_why_all_are_down_is_what_the_last_connection_said() -> None:
+    heard, down = Heard("Kafka", [].append), KafkaError(KafkaError._ALL_BROKERS_DOWN, "1/1 brokers are down")
+    late = KafkaError(KafkaError._TIMED_OUT, "too late")
+    assert heard.why(late) == "too late"
+    heard.error(down)
+    assert heard.why(late) == "1/1 brokers are down"
+    heard.logger.info("FAIL [rdkafka#producer-1] [thrd:a:9092/bootstrap]: a:9092/bootstrap: Disconnected")
+    assert heard.why(late) == "1/1 brokers are down: a:9092/bootstrap: Disconnected"
+    heard.last = None
+    assert heard.why(late) == "too late: a:9092/bootstrap: Disconnected"
+    heard.error(KafkaError(KafkaError._TRANSPORT, "refused"))
+    assert heard.why(late) == "refused"
+
+
 def test_lines_of_the_clients_log_come_once_of_each_kind_and_not_those_of_connections() -> None:
     said: list[str] = []
     logger = Heard("Kafka", said.append).logger

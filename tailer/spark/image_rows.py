@@ -139,6 +139,11 @@ def merge_images(job: bytes, batches: Iterable[pyarrow.RecordBatch]) -> Iterator
 _STATE: Final = StateDecoder[RowState](RowState, "a row of a table that images are merged into")
 
 
+def state_of_row(packed: bytes) -> RowState:
+    """What column `_state` of such a table keeps of a row. RefusedError for what is none."""
+    return _STATE.decode(packed)
+
+
 def encoded(task: ImageMerging) -> bytes:
     """The task as it travels."""
     return msgspec.msgpack.encode(task)
@@ -195,7 +200,7 @@ def _merged(
 ) -> Iterator[_Out]:
     """Of one partition the rows whose state or values are no longer those stored."""
     stored = {line.row: line for line in lines if line.live is not None}
-    before = {row: _STATE.decode(line.facts) for row, line in stored.items()}
+    before = {row: state_of_row(line.facts) for row, line in stored.items()}
     there = {row: state for row, state in before.items() if state.seq > task.gone_seq}
     # What is void is so by the times that it was told with, and not by those of what is put over it.
     left = _without_void(there, plan)

@@ -27,6 +27,7 @@ class MaskedTables:
         self._named = named
         self._masks = parts.own_masks
         self._seen: tuple[int, int] | None = None
+        self._are_kept = False
 
     def check(self, planned: Position | None) -> None:
         """Before the first row: UsageError for what nothing defines, wherever in the folder it stands."""
@@ -40,9 +41,13 @@ class MaskedTables:
         return self._known()
 
     def check_news(self) -> None:
-        """The same of what was learnt since, before its rows."""
+        """The same of what was learnt since, before its rows. Of a consumer the masks go on record with the first."""
         if self._masks and self._seen != self._parts.definitions.history.version:
             self._known()
+        if self._parts.consumer is not None and not self._are_kept:
+            # Not before: masks of a run that was refused, misspelt ones, would bind the runs after it.
+            keep_masks(self._parts.journal, self._parts.consumer.name, self._masks)
+            self._are_kept = True
 
     def _known(self) -> tuple[str, ...]:
         self._seen = self._parts.definitions.history.version
@@ -90,17 +95,21 @@ def kept_masks(journal: Journal, consumer: str) -> Masks:
     return told[-1] if told else NO_MASKS
 
 
-def keep_masks(journal: Journal, consumer: HeldConsumer, node: str, masks: Masks) -> None:
-    """The masks of this run go on record, before a row leaves.
-
-    A consumer that goes on may have more masks than before. RefusedError where one is gone or another, or hashes would
-    be made with another key.
+def check_masks(journal: Journal, consumer: HeldConsumer, node: str, masks: Masks) -> None:
+    """RefusedError for masks with which a consumer cannot go on: one that it has is gone or another, or hashes would be
+    made with another key. It may have more than before. One that begins forgets those of an earlier one of its name.
     """
     held = kept_masks(journal, consumer.name)
     if consumer.node(node) is not None:
         _check_same(held, masks, consumer.name)
-    if masks != held:
-        journal.append([MasksRecord(consumer=consumer.name, masks=masks)])
+    elif held:
+        keep_masks(journal, consumer.name, NO_MASKS)
+
+
+def keep_masks(journal: Journal, consumer: str, masks: Masks) -> None:
+    """The masks of a run go on record, before a row leaves."""
+    if masks != kept_masks(journal, consumer):
+        journal.append([MasksRecord(consumer=consumer, masks=masks)])
 
 
 def _check_same(held: Masks, masks: Masks, consumer: str) -> None:

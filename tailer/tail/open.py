@@ -37,7 +37,7 @@ from tailer.state.journal import Journal
 from tailer.state.log_folder import state_folder
 from tailer.state.node_log import NodeLog
 from tailer.tail.faults import Faults
-from tailer.tail.masked import keep_masks
+from tailer.tail.masked import check_masks
 from tailer.tail.node_log import node_log
 from tailer.tail.older import Older
 from tailer.tail.parts import TailParts
@@ -171,10 +171,10 @@ def _peers(options: TailOptions) -> Peers | None:
 
 
 def _masks(journal: Journal, consumer: HeldConsumer | None, options: TailOptions) -> tuple[Masks, MaskKey | None]:
-    """The masks of this run and their key; those of a consumer are on record then."""
+    """The masks of this run and their key. RefusedError where its consumer cannot go on with them."""
     masks, key = options.masks_and_key()
     if consumer is not None:
-        keep_masks(journal, consumer, options.node, masks)
+        check_masks(journal, consumer, options.node, masks)
     return masks, key
 
 

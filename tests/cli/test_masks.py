@@ -324,3 +324,18 @@ def test_rows_of_excluded_tables_do_not_come(simple: LogFolder) -> None:
     simple.put(writer, completed(writer))
     rows = told(follow(simple, "--output", "json", "--exclude", "ks.t", "--schema-changes"))
     assert {row["table"] for row in rows} == {"other"}
+
+
+@pytest.mark.parametrize("began", [True, False])
+def test_masks_that_are_refused_do_not_bind_the_consumer(began: bool, simple: LogFolder, key: Path) -> None:
+    """What was misspelt is corrected by the run after it."""
+    named, hash_ck = ("--consumer", "c", "--output", "json"), ("--mask", "ks.t.ck=hash", "--mask-key", key)
+    if began:
+        assert len(told(follow(simple, *named, *hash_ck))) == 1
+    for wrong in ("ks.t.vv=null", "ks.tt.v=null"):
+        assert follow(simple, *named, *hash_ck, "--mask", wrong).code == 2
+    writer = segment_of(FIRST + 1, [[insert_payload(SIMPLE, 2, "a", 20)]])
+    simple.put(writer, completed(writer))
+    *_, row = told(follow(simple, *named, *hash_ck, "--mask", "ks.t.v=null"))
+    assert (row["clustering"], row["columns"]) == ({"ck": hashed(b"a")}, {"v": None})
+    assert follow(simple, *named, *hash_ck).code == 6, "these masks gave rows"

@@ -166,3 +166,24 @@ def test_what_rows_cannot_tell_is_refused(full: Node) -> None:
     result = run_cli(["follow", *where, "--from", "snapshot", "--once", "--table", f"{KEYSPACE}.counts"])
     assert result.code == 2, result.err
     assert "before.counts has hits, of which a snapshot knows values alone" in result.err
+
+
+def test_a_masked_table_is_never_in_the_spool(full: Node) -> None:
+    """Its server's values would stand there as they are. Masks that come later do not lock the consumer out either."""
+    where = [str(full.cdc_raw), "--server", f"{full.address}:{full.cql_port}", "--from", "snapshot", "--once"]
+    run = ["follow", *where, "--snapshot-settle", "1", "--output", "json", "--table", PLAIN]
+    mask = ["--mask", f"{PLAIN}.w=null"]
+    state = full.cdc_raw.with_name("cdc_raw.cdc_tail") / "snapshots"
+    for words in (mask, ["--exclude", f"{PLAIN}.w"]):
+        told = run_cli([*run, "--consumer", "masked", *words])
+        assert (told.code, told.out) == (2, ""), told.err
+        assert f"{PLAIN} is masked, and a server's rows are not" in told.err
+        assert not list((state / "masked").glob("piece-*"))
+    whole = run_cli([*run, "--consumer", "masked"])
+    assert whole.code == 0, whole.err
+    served = [row for row in map(loads, whole.lines) if row["op"] == "snapshot"]
+    assert any(row["columns"].get("w") for row in served), "nothing of the refused run is kept"
+    # Another table is read beside the masked one.
+    others = run_cli(["follow", *where, "--consumer", "other", *mask, "--table", BARE, "--output", "json"])
+    assert others.code == 0, others.err
+    assert {row["table"] for row in map(loads, others.lines)} == {"bare"}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tailer.errors import DefinitionError
+from tailer.errors import DefinitionError, UsageError
 from tailer.images import Image, Merger, Settings
 from tailer.images.marks import Mark, united
 from tailer.images.merged_tables import SECOND
@@ -88,6 +88,7 @@ class Bucket:
         logged, served = list[Change](), list[Change]()
         for change in changes:
             (served if change["op"] in SERVED else logged).append(change)
+        self._check_nodes(logged)
         entries = told_once(logged)
         definitions = [row for told in entries for row in told.rows if row["op"] == "schema" and row["columns"]]
         # What other nodes' logs show behind rows of this one is as sure by now.
@@ -120,6 +121,16 @@ class Bucket:
     def late_facts(self) -> int:
         """Facts of this batch that took effect although what is older than they was forgotten."""
         return self._merger.late_facts
+
+    def _check_nodes(self, logged: Iterable[Change]) -> None:
+        """UsageError for a row of a node that was not named: what all nodes' logs have shown would be told too soon."""
+        if others := {change["node"] for change in logged} - self._nodes:
+            raise UsageError(
+                f"a row of {self._table_id} comes from a node whose images are not made",
+                expected=", ".join(sorted(self._nodes)),
+                found=", ".join(sorted(others)),
+                remedy="Name all nodes whose rows come: images(…, nodes=[…]).",
+            )
 
     def _altered(self, row: Change) -> list[Image]:
         if is_found(row["event_id"]):

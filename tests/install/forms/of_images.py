@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -17,19 +17,23 @@ from tailer.images.facts import Copies
 from tailer.images.facts import Fact as KnownFact
 from tailer.images.image import Image
 from tailer.images.marks import Mark
+from tailer.images.merged_tables import MergedTables
 from tailer.images.packed import Row, pack, unpack
 from tailer.images.questions import Question, Questions
+from tailer.images.settings import Settings
 from tailer.images.store import number_of
-from tailer.images.tables import TableFacts, Tables
+from tailer.images.tables import TableFacts, Tables, definitions_in, remember
 from tailer.position import Position
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Fact, Kind, Stamp
 from tailer.rebuild.pack import pack as pack_facts
 from tailer.rebuild.pack import unpack as unpack_facts
+from tailer.schema.model import TableDefinition
 from tailer.schema.selection import Selection
 from tailer.sinks.outlet import Place
 from tailer.spark import merged
 from tailer.spark.errors import CdcTailError, find_error, told
+from tailer.spark.image_rows import RowState, state_of_row
 from tailer.spark.images import bucket
 from tailer.spark.images.calendar import Calendar, Entry
 from tailer.spark.images.head import Head
@@ -55,6 +59,7 @@ ROW = Row(b"k", b"\0\0\0\x01", False, 2, 900, 5, 7, {_FACT: Copies((Mark(0, (12,
 LOGGED = [Fact(Kind.CELL, Stamp(b"c", "n1", 12, 340, 1_795, 60, 900), "v", b"", b"\x07")]
 IMAGES = [image("insert", None, {"v": 1}), image("delete", {"v": 1}, None)]
 MERGED = merged.Merged(TABLE, {"n1": (12, 340)}, "string", "null", former=("2" * 32,))
+MERGED_ROW = RowState(7, 1_795, True, b"\0\0\0\1", {"v": "1", "w": None})
 KEPT_IMAGES = merged.KeptImages(TABLE, True, "string", "null", former=("2" * 32,), gone_seq=9)
 
 
@@ -136,7 +141,7 @@ def _meta(write: Callable[[Any], Any]) -> Callable[[], bytes]:
     def written() -> bytes:
         store = Metas()
         write(store)
-        (value,) = store.values()
+        *_, value = store.values()
         return value
 
     return written
@@ -146,7 +151,7 @@ def _read_meta(write: Callable[[Any], Any], read: Callable[[Any], Any]) -> Calla
     def reads(data: bytes) -> Any:
         store = Metas()
         write(store)
-        (key,) = store
+        *_, key = store
         store[key] = data
         return read(store)
 
@@ -155,6 +160,14 @@ def _read_meta(write: Callable[[Any], Any], read: Callable[[Any], Any]) -> Calla
 
 def _keep_table(store: Any) -> None:
     Tables(store).keep(FACTS)
+
+
+def _redefine(store: Any) -> None:
+    remember(store, DEFINITION, DEFINITION, 9)
+
+
+def _number(store: Any) -> Sequence[str]:
+    return MergedTables(store, ["n1", "n2"], Settings(7)).nodes
 
 
 def _ask(store: Any) -> None:
@@ -277,6 +290,11 @@ OF_IMAGES = (
         _within_state(_read_meta(_keep_table, lambda store: [each.facts for each in Tables(store)])), (TableFacts,),
     ),
     Form(
+        "image_definition", _STATE, identity.VERSION, _meta(_redefine),
+        _within_state(_read_meta(_redefine, lambda store: definitions_in(store, DEFINITION.id))), (TableDefinition,),
+    ),
+    Form("image_nodes", _STATE, identity.VERSION, _meta(_number), _within_state(_read_meta(_number, _number))),
+    Form(
         "image_question", _STATE, identity.VERSION, _meta(_ask),
         _within_state(_read_meta(_ask, lambda store: list(Questions(store).open()))), (tuple[Question, int, int],),
     ),
@@ -297,6 +315,10 @@ OF_IMAGES = (
     Form(
         "merged_images", _MERGED, merged.VERSION, lambda: merged.pack_merged(KEPT_IMAGES),
         lambda data: merged.unpack_images(data, "/lake/orders"), (merged.KeptImages,),
+    ),
+    Form(
+        "merged_row", _MERGED, merged.VERSION, lambda: msgspec.msgpack.encode(MERGED_ROW),
+        _within_spark(state_of_row), (RowState,),
     ),
     Form("merged_facts", _MERGED, merged.VERSION, lambda: pack_facts(LOGGED), _within_spark(unpack_facts)),
     Form(

@@ -53,6 +53,11 @@ def test_a_second_one_under_the_same_name_is_shut_out(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path / "changes").transaction_version(app) == 1
 
 
+def test_the_name_of_an_application_stays_as_it_is() -> None:
+    """By another one a later version would not find where it stood, and write all again."""
+    assert app_of(OutletKey("5a1f", "n1", "orders")) == "cdc-tail:5a1f:n1:orders"
+
+
 def appended(folder: DeltaFolder, number: int) -> None:
     app = app_of(OutletKey("folder", "n1", "c"))
     folder.append(None, app, number, text_of(app, number, Place("{}", number)))

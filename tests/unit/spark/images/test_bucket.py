@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tailer.errors import DefinitionError, RefusedError
+from tailer.errors import DefinitionError, RefusedError, UsageError
 from tailer.images import Image
 from tailer.rebuild import Table
 from tailer.schema.told import told_text
@@ -41,6 +41,12 @@ def test_a_table_is_known_whole_once_the_logs_of_all_nodes_have_shown_its_create
         ("update", True),
         ("insert", True),
     ]
+
+
+def test_a_row_of_a_node_that_is_not_named_is_refused() -> None:
+    told = Buckets([TABLE], "ab")
+    with pytest.raises(UsageError, match="from a node whose images are not made: expected a, b, found c"):
+        told.batch([at("a", 10, insert(5, v=1)), at("c", 10, insert(5, v=1))], NOW)
 
 
 @pytest.mark.parametrize("until", [None, (0, 0), (9, 9)])

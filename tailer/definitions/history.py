@@ -25,6 +25,7 @@ from tailer.definitions.evidence import (
     types_and_names_in,
     written,
 )
+from tailer.definitions.held_back import HeldBack, holds_back
 from tailer.definitions.versions import OutOfOrder
 from tailer.position import Position
 from tailer.schema.compare import created_again
@@ -64,6 +65,7 @@ class DefinitionHistory:
         self._records: list[SchemaRecord | DefinitionRecord] = []
         self._retracted: set[int] = set()
         self._out_of_order = OutOfOrder()
+        self._held_back = HeldBack()
         self._state = SchemaState()
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
@@ -158,6 +160,7 @@ class DefinitionHistory:
         if late:
             self._records.sort(key=_order)
             self._reset()
+            self._held_back = HeldBack(self._valid_records())
             for record in self._records:
                 self._apply(record)
 
@@ -206,8 +209,7 @@ class DefinitionHistory:
         """When the journal first had the last report of a table (µs), from the log or elsewhere, that counts from
         between these positions; 0 where there is none. It need not have changed anything: what a later consumer
         reported from the beginning on may say the same."""
-        between = (r for r in reversed(self._records) if start <= r.at <= at and r.n not in self._retracted)
-        told = (r for r in between if isinstance(r, SchemaRecord) and names_table(r.deltas, id))
+        told = (r for r in self._valid_records() if start <= r.at <= at and names_table(r.deltas, id))
         # Each consumer's first start reports the same once more, from the same position on.
         found = [(r.at, -r.learnt) for r in told]
         return -max(found)[1] if found else 0
@@ -245,8 +247,7 @@ class DefinitionHistory:
         return found if isinstance(found, SchemaRecord) else None
 
     def _creations(self, id: str) -> Iterator[Position]:
-        told = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
-        return (shown_at(r) for r in told if r.n not in self._retracted and creates(r.deltas, id))
+        return (shown_at(r) for r in self._valid_records() if r.source == LOG and creates(r.deltas, id))
 
     def column_ages(self, id: str) -> Mapping[str, int]:
         """When each column of a table came, as numbers to compare; one that nothing tells of is not in there."""
@@ -260,9 +261,8 @@ class DefinitionHistory:
     def state_at(self, at: Position) -> SchemaState:
         """The merged rows as of a position, for a reader that goes on from there with the log's own changes."""
         state = SchemaState()
-        for record in self._records:
-            if isinstance(record, SchemaRecord) and record.at <= at and record.n not in self._retracted:
-                self.merge(state, record)
+        for record in (r for r in self._valid_records() if r.at <= at):
+            self.merge(state, record)
         return state
 
     def in_force(
@@ -282,14 +282,15 @@ class DefinitionHistory:
     def _evidence(self) -> Evidence:
         version = len(self._records), len(self._retracted)
         if self._evidenced is None or self._evidenced[0] != version:
-            own = [r for r in self._records if isinstance(r, SchemaRecord) and r.n not in self._retracted]
-            self._evidenced = version, Evidence(own)
+            self._evidenced = version, Evidence(self._valid_records())
         return self._evidenced[1]
+
+    def _valid_records(self) -> list[SchemaRecord]:
+        return [r for r in self._records if isinstance(r, SchemaRecord) and r.n not in self._retracted]
 
     def shown_behind(self, at: Position) -> list[SchemaRecord]:
         """The log's own schema records behind a position, in order."""
-        own = (r for r in self._records if isinstance(r, SchemaRecord) and r.source == LOG)
-        return sorted((r for r in own if shown_at(r) > at and r.n not in self._retracted), key=shown_at)
+        return sorted((r for r in self._valid_records() if r.source == LOG and shown_at(r) > at), key=shown_at)
 
     def records_of_log(self) -> list[SchemaRecord]:
         """The log's own schema records, in order."""
@@ -305,8 +306,7 @@ class DefinitionHistory:
 
     def records(self, start: Position, end: Position) -> list[SchemaRecord]:
         """The schema records valid from after `start` and up to `end`, in order."""
-        between = (record for record in self._records if start < record.at <= end)
-        return [r for r in between if isinstance(r, SchemaRecord) and r.n not in self._retracted]
+        return [record for record in self._valid_records() if start < record.at <= end]
 
     def _reset(self) -> None:
         self._state = SchemaState()
@@ -342,12 +342,10 @@ class DefinitionHistory:
     def merge(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
         """Apply a record as far as it is in force at its position."""
         if record.source == LOG:
-            return {**state.apply(record.deltas), **self._counts_from(state, record)}
+            own, reported = state.apply(record.deltas), self._counts_from(state, record)
+            return {**own, **reported, **state.apply(self._held_back.due(record))}
         if record.source.startswith(NODE):
-            # A whole schema that the node logs later, because it missed another statement, says when of none of it.
-            later = [r.deltas for r in self.shown_behind(record.at) if not is_taken_over(r.deltas)]
-            shown = [delta for changes in later for delta in changes]
-            return state.apply([delta for delta in record.deltas if delta not in shown])
+            return state.apply(self._held_back.at_once(record))
         deltas = record.deltas
         if record.source.startswith(SERVER):
             # Earlier versions took a table or column that a response lacks as dropped, with a deletion made up for it.
@@ -376,7 +374,8 @@ class DefinitionHistory:
         of the one before: the log may lack what was changed since."""
         changed: dict[str, TableDefinition] = {}
         for reported, rows in self._reported:
-            begun = begins(rows, record.deltas) if reported.at < shown_at(record) else set()
+            is_older = reported.at < shown_at(record) and not reported.source.startswith(NODE)
+            begun = begins(rows, record.deltas) if is_older else set()
             if begun:
                 # Of these tables alone: to take all of a response back costs much, and there are many entries.
                 columns = (d for d in reported.deltas if d.table != "types")
@@ -393,7 +392,8 @@ class DefinitionHistory:
         if isinstance(record, DefinitionRecord) or not (record.source == LOG or record.source.startswith(NODE)):
             return False
         deltas = record.deltas if record.source == LOG else types_and_names_in(record)
-        return any(other.at < shown_at(record) and shows(rows, deltas) for other, rows in self._reported)
+        early = [(other, rows) for other, rows in self._reported if other.at < shown_at(record)]
+        return holds_back(record, (other for other, _ in early)) or any(shows(rows, deltas) for _, rows in early)
 
 
 def _order(record: SchemaRecord | DefinitionRecord) -> tuple[Position, int]:

@@ -42,7 +42,8 @@ GAP_SECONDS: Final = 60.0
 
 
 class OutsideSources:
-    """The outside sources of one tail. `clock` in seconds, monotonic. `peers`: the other nodes of its run."""
+    """The outside sources of one tail. `clock` in seconds, monotonic. `peers`: the other nodes of its run. `wall`: in
+    seconds since the epoch."""
 
     def __init__(
         self,
@@ -50,12 +51,14 @@ class OutsideSources:
         known: Definitions,
         clock: Callable[[], float] = time.monotonic,
         peers: Peers | None = None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         self._read_ahead: Callable[[], None] = lambda: None
         self._options = options
         self._known = known
         self._clock = clock
         self._peers = peers
+        self._wall = wall
         self._server = server_of(options)
         self._asked = 0.0
         self._response: _Response | None = None
@@ -65,6 +68,7 @@ class OutsideSources:
         self._missing: dict[str, float] = {}
         self._notices: list[str] = []
         self._gap_met = self._peers_asked = float("-inf")
+        self._made_until = 0
         self._behind: tuple[int, _Response] | None = None
         self._unanswered: float | None = None
 
@@ -149,7 +153,8 @@ class OutsideSources:
         for once; one that the server does not know again when RETRY_SECONDS have passed. CdcError where the server
         does not respond.
         """
-        if self._peers is not None and self._ask_peers(self._peers, at) and table in self._known.history.as_of(at):
+        told = self._peers is not None and self._ask_peers(self._peers, at, table=table)
+        if told and table in self._known.history.as_of(at):
             return True
         if self._server is None:
             return False
@@ -188,9 +193,9 @@ class OutsideSources:
     def behind_gap(self, at: Position, view: View) -> None:
         """Segments before `at` cannot be read: what other nodes' logs and the server show of the schema meanwhile
         counts from here on. `view`: the look that showed the gap."""
-        self._gap_met = self._clock()
+        self._gap_met, self._made_until = self._clock(), int(self._wall() * 1e6)
         if self._peers is not None:
-            self._ask_peers(self._peers, at)
+            self._ask_peers(self._peers, at, until=self._made_until)
         if self._server is not None:
             self._ask_server(self._server, at, view)
 
@@ -233,11 +238,13 @@ class OutsideSources:
         if self._peers is None or not (self.unsettled or now - self._gap_met < GAP_SECONDS):
             return
         if now - self._peers_asked >= RETRY_SECONDS:
-            self._ask_peers(self._peers, planned)
+            self._ask_peers(self._peers, planned, until=self._made_until)
 
-    def _ask_peers(self, peers: Peers, at: Position) -> bool:
+    def _ask_peers(self, peers: Peers, at: Position, *, until: int | None = None, table: str | None = None) -> bool:
         self._peers_asked = self._clock()
-        found = peers.additions(self._known, at)
+        # What this log shows by now of the same changes counts from there.
+        self._read_ahead()
+        found = peers.additions(self._known, at, until=until, table=table)
         self._notices += peers.take_notices()
         return self._known.add_records(found) if found else False
 

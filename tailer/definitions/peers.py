@@ -9,9 +9,11 @@ to be read. They are asked up to what is on their disks at that moment, whether 
 or not. What they add is journaled for this log's position, before anything is decoded by it.
 
 Guaranteed: a change that any of these logs shows is in force behind the gap in which this log lost it, unless this log
-shows it itself further on, and unless it is newer than the next schema change that this log shows. Not known: in which
-of several gaps a change was lost, where this log shows no schema change between them: it counts from the first of them.
-A change that no followed log shows can be known from a server alone (`--server`).
+shows it itself further on, and unless it is newer than the next schema change that this log shows; then it counts from
+behind that, also where this log shows that later (`held_back.py`). What was made after the gap was met is not in it:
+this log shows it, or has another gap. Not known: in which of several gaps a change was lost, where this log shows no
+schema change between them: it counts from the first of them. A change that no followed log shows can be known from a
+server alone (`--server`).
 
 A node that cannot be asked at a gap is reported, and asked again every ten seconds until it can be; what it shows then
 counts from where the reading is by then. So for a minute are all nodes: their logs reach their disks later. Rows before
@@ -24,8 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from tailer.definitions.evidence import written
+from tailer.definitions.held_back import is_statement, time_of
 from tailer.definitions.learning import Definitions
 from tailer.errors import CdcError
 from tailer.framing.name import SegmentName
@@ -60,14 +64,22 @@ class Peers:
         notices, self._notices = self._notices, []
         return notices
 
-    def additions(self, known: Definitions, at: Position) -> list[SchemaRecord]:
-        """The records that change a definition at a position of this tail's log, in the order of their timestamps."""
+    def additions(
+        self, known: Definitions, at: Position, *, until: int | None = None, table: str | None = None
+    ) -> list[SchemaRecord]:
+        """The records that change a definition at a position of this tail's log, in the order of their timestamps.
+
+        `until`: only changes of up to this time (µs). `table`: of this one alone (32 hex digits), and of the types of
+        its keyspace.
+        """
         own = known.history.shown_behind(at)
         shown = {delta for record in own for delta in map(_frozen, record.deltas)}
-        newest = max(map(written, own[0].deltas), default=None) if own else None
+        next_own = next(filter(is_statement, own), None)
+        ends = [time_of(next_own) - 1] if next_own is not None else []
+        last = min([*ends, *([until] if until is not None else [])], default=None)
         state = known.history.state_at(at)
         own_ids = {id: held.name for id, held in known.latest().items() if not is_system(held.keyspace)}
-        found: list[tuple[int, str, tuple[SchemaDelta, ...]]] = []
+        found: list[_Found] = []
         for peer in self._peers:
             try:
                 records = peer.records()
@@ -87,14 +99,37 @@ class Peers:
             for record in records:
                 deltas = tuple(d for d in record.deltas if _frozen(d) not in shown and not is_system(d.keyspace))
                 if deltas:
-                    found.append((max(map(written, deltas)), peer.name, deltas))
-        news = []
-        for highest, name, deltas in sorted(found, key=lambda each: each[0]):
-            if newest is not None and highest >= newest:
-                break
-            if state.apply(deltas):
-                news.append(SchemaRecord(at=at, source=f"{NODE}{name}", deltas=deltas))
-        return news
+                    found.append(_Found(max(map(written, deltas)), peer.name, deltas))
+        if table is not None:
+            found = _of_table(found, table)
+        in_time = (each for each in found if last is None or each.time <= last)
+        return [
+            SchemaRecord(at=at, source=f"{NODE}{each.node}", deltas=each.deltas)
+            for each in sorted(in_time, key=lambda each: each.time)
+            if state.apply(each.deltas)
+        ]
+
+
+class _Found(NamedTuple):
+    """What another node's log shows. `time`: of its newest change (µs)."""
+
+    time: int
+    node: str
+    deltas: tuple[SchemaDelta, ...]
+
+
+def _of_table(found: Sequence[_Found], id: str) -> list[_Found]:
+    """Those that are of a table, or of types in its keyspace."""
+    headings = (d for each in found for d in each.deltas if d.cells.get("id", (0, None))[1] == id)
+    names = {(delta.keyspace, delta.clustering[0]) for delta in headings}
+    keyspaces = {keyspace for keyspace, _ in names}
+
+    def concerns(delta: SchemaDelta) -> bool:
+        if delta.table == "types" or delta.partition_deletion is not None:
+            return delta.keyspace in keyspaces
+        return (delta.keyspace, *delta.clustering[:1]) in names
+
+    return [each for each in found if any(map(concerns, each.deltas))]
 
 
 class _Peer:

@@ -131,7 +131,7 @@ def _parts(
     cleaned = log.home.cleaned()
     survey = _survey(log, options, cleaned, clocks.wall, found)
     reacher, learnt = _reaching(survey, definitions, options, clocks.since)
-    outside = OutsideSources(options, definitions, clocks.since, _peers(options))
+    outside = OutsideSources(options, definitions, clocks.since, _peers(options), clocks.wall)
     return TailParts(
         source=log.source,
         options=options,

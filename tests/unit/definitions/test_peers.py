@@ -35,6 +35,7 @@ from tests.helpers.log_writer import (
     completed,
     create_table,
     drop_column,
+    drop_table,
     encode_mutation,
     i32,
     segment_of,
@@ -213,3 +214,65 @@ def test_a_read_that_fails_half_way_loses_nothing_of_what_it_had_found(
         (found,) = asked.additions(known, at)
     assert not asked.unreachable
     assert any(delta.clustering == ("t", "w") for delta in found.deltas)
+
+
+def test_what_was_made_after_the_gap_was_met_is_not_in_it(tmp_path: Path) -> None:
+    """This log shows it later, or has another gap: rows until then are read by the definition before it. For an entry
+    that cannot be decoded it counts all the same."""
+    n1 = log(tmp_path / "n1", (N1, ALTERED))
+    n2 = log(tmp_path / "n2", (N1, ALTERED[:2]), (N2, [row(TABLE, 3, {"v": i32(3)}, TS + 90)]))
+    options, now = TailOptions(), [0.0]
+    asked = Peers([("n1", lambda: node_log(n1, TailOptions(node="n1")))], options.keys())
+    with Tail(tail_parts(node_log(n2, options), options, writes=False)) as tail:
+        known = tail.parts.definitions
+        outside = OutsideSources(options, known, lambda: now[0], asked, lambda: (TS + 50) / 1e6)
+        while (step := tail.step()).moved:
+            tail.advance(step)
+
+        def columns() -> list[str]:
+            return [each.name for each in known.history.newest[TABLE.id.hex].columns]
+
+        outside.behind_gap(Position(N2, 0), {})
+        now[0] = 20.0
+        outside.ask_behind_gap(Position(N2, 50), {})
+        assert columns() == ["pk", "ck", "v"]
+        assert outside.ask_again(Position(N2, 60))
+        assert columns() == ["pk", "ck", "v", "w"]
+
+
+def test_for_an_unknown_table_nothing_of_other_tables_is_taken(tmp_path: Path) -> None:
+    other = simple_table("ks", "u", 3)
+    n1 = log(tmp_path / "n1", (N1, [*ALTERED, create_table(other, TS + 300)]))
+    n2 = log(tmp_path / "n2", (N1, ALTERED[:2]))
+    options = TailOptions()
+    asked = Peers([("n1", lambda: node_log(n1, TailOptions(node="n1")))], options.keys())
+    with Tail(tail_parts(node_log(n2, options), options, writes=False)) as tail:
+        while (step := tail.step()).moved:
+            tail.advance(step)
+        known = tail.parts.definitions
+        outside = OutsideSources(options, known, lambda: 0.0, asked)
+        assert outside.ask_for_table(other.id.hex, Position(N1, 5000))
+        newest = known.history.newest
+    assert [each.name for each in newest[TABLE.id.hex].columns] == ["pk", "ck", "v"]
+    assert newest[other.id.hex].name == "ks.u"
+
+
+@pytest.mark.parametrize("images", [[], ["--image", "after"]])
+def test_a_table_that_was_created_again_meanwhile_is_the_earlier_one_before_this_log_shows_its_drop(
+    images: list[str], tmp_path: Path
+) -> None:
+    """The second CREATE and its DROP are in a segment of n2 that is gone, or not yet on its disk."""
+    again = replace(TABLE, columns=(Column("pk", "partition_key", "text"), Column("x", "regular", "text")))
+    lives = [create_table(TABLE, TS), drop_table(TABLE, TS + 200), create_table(again, TS + 300)]
+    n1 = log(tmp_path / "n1", (N1, [*lives, drop_table(again, TS + 400)]))
+    n2 = log(
+        tmp_path / "n2",
+        (N1, [create_table(TABLE, TS), row(TABLE, 1, {"v": i32(1)}, TS + 10)]),
+        (N2, [row(TABLE, 3, {"v": i32(3)}, TS + 100)]),
+        (N2 + 1, [drop_table(TABLE, TS + 200)]),
+    )
+    result = follow(n1, n2, *images, "--output", "json")
+    assert result.code == 0, result.err
+    rows = [json.loads(line) for line in result.lines]
+    seen = [(each.get("partition_key") or each.get("key")) for each in rows if each["op"] in ("insert", "upsert")]
+    assert seen == [{"pk": 1}, {"pk": 3}], rows

@@ -20,7 +20,7 @@ import msgspec
 from tailer.errors import ACCEPT, LossError
 from tailer.position import Position
 from tailer.segments.view import SegmentView, View, ids_of
-from tailer.state.ids import Ids
+from tailer.state.ids import NO_IDS, Ids
 from tailer.state.journal_records import AnyRecord, AppearedRecord
 from tailer.state.offset import Memory, NodeOffset
 
@@ -121,8 +121,11 @@ def began_at(view: View, at: int, memory: Memory) -> Memory:
     return msgspec.structs.replace(memory, begun=at, explained=memory.explained.plus(below))
 
 
-def judge(view: View, offset: NodeOffset, memory: Memory, appeared: AppearedSegments, *, settled: bool) -> Judged:
-    """What becomes of the segments below where a consumer began. `settled`: no later look will show more of them."""
+def judge(
+    view: View, offset: NodeOffset, memory: Memory, appeared: AppearedSegments, *, settled: bool, taken: Ids = NO_IDS
+) -> Judged:
+    """What becomes of the segments below where a consumer began. `settled`: no later look will show more of them.
+    `taken`: what `clean --force` took from this consumer."""
     late = {segment for segment, _ in offset.p}
     new: list[int] = []
     seen: list[AppearedRecord] = []
@@ -142,17 +145,22 @@ def judge(view: View, offset: NodeOffset, memory: Memory, appeared: AppearedSegm
         ids = Ids.of(new)
         holes, explained = memory.holes.plus(ids), memory.explained.plus(ids)
         memory = msgspec.structs.replace(memory, holes=holes, explained=explained)
-    gone = tuple(sorted(_gone(view, memory, late, appeared)))
+    gone = tuple(sorted(_gone(view, memory, late, appeared, taken)))
     return Judged(memory, tuple(seen), tuple(undecided), tuple(unexplained), gone)
 
 
-def _gone(view: View, memory: Memory, late: Collection[int], appeared: AppearedSegments) -> Iterator[int]:
-    """What appeared, was to be read or might still have been seen to grow, and is not there any more."""
-    for segment, known in appeared.items():
-        awaited = segment in memory.holes or (known.end is not None and segment not in memory.explained)
+def _gone(view: View, memory: Memory, late: Collection[int], appeared: AppearedSegments, taken: Ids) -> Iterator[int]:
+    """What appeared, was neither read nor explained, and is not there any more.
+
+    One whose sidecar was never seen to promise anything held no captured change: the server itself removes such a link.
+    """
+    for segment in {*appeared, *taken.below(memory.begun)}:
+        known = appeared.get(segment)
+        promised = known is None or known.end != 0
+        awaited = segment in memory.holes or (promised and segment not in memory.explained)
         if awaited and segment not in late and memory.lost_below <= segment < memory.begun:
             seen = view.get(segment)
-            if seen is None or not (seen.log or seen.cleaned):
+            if seen is None or not (seen.log or (seen.cleaned and segment not in taken)):
                 yield segment
 
 

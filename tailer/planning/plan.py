@@ -30,7 +30,7 @@ from tailer.planning.appeared import (
 from tailer.planning.loss import losses, lost
 from tailer.position import Position, Span
 from tailer.segments.view import View, ids_above, ids_of
-from tailer.state.ids import Ids
+from tailer.state.ids import NO_IDS, Ids
 from tailer.state.journal_records import AppearedRecord
 from tailer.state.offset import Memory, NodeOffset
 
@@ -116,15 +116,17 @@ def plan(
     segments: int = SEGMENTS_MAX,
     appeared: AppearedSegments = NONE_APPEARED,
     settled: bool = False,
+    taken: Ids = NO_IDS,
 ) -> Plan:
     """The next plan from `offset` on, of about `budget` logical bytes and so many `segments` at most.
 
     `wide`: segments without sidecar hold wanted rows too (`--table` with tables without cdc). `dropped`: the folder is
     a native log's, which says up to which segment its limit took some away (0: none): gaps in ids mean nothing.
     `forgotten`: of lower ids that nobody has read it is not known any more whether they were there. `appeared`: what
-    the state knows of segments that appeared below others; `settled`: no later look will show more.
+    the state knows of segments that appeared below others; `settled`: no later look will show more. `taken`: what
+    `clean --force` took from this consumer.
     """
-    judged = judge(view, offset, begun(view, offset, memory, appeared), appeared, settled=settled)
+    judged = judge(view, offset, begun(view, offset, memory, appeared), appeared, settled=settled, taken=taken)
     work = _Planner(view, offset, judged, reach, budget, wide, dropped, segments, appeared)
     work.late_segments()
     work.check_appeared(forgotten)

@@ -118,7 +118,8 @@ class Holder:
         """It stands behind a segment, or has recorded that it is lost."""
         if segment < self.memory.lost_below:
             return True
-        if any(segment == late for late, _ in self.offset.p):
+        appeared = self.unexplained(segment) or (segment in self.memory.holes and segment < self._begun)
+        if appeared or any(segment == late for late, _ in self.offset.p):
             return False
         read = self.offset.done and self.restart == self.offset.position
         return segment < self.restart.segment or (segment == self.restart.segment and read)

@@ -290,6 +290,7 @@ class Tail(Standing):
             segments=self._survey.files.planned_most,
             appeared=self._parts.arrivals.known(),
             settled=self._survey.frozen,
+            taken=self._parts.taken.lost,
         )
         self._notices += self._parts.arrivals.note(made)
         if self._survey.empty:

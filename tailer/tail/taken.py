@@ -9,6 +9,7 @@ import msgspec
 from tailer.errors import ACCEPT, CdcError, LossError
 from tailer.state.cleaned import Cleaned
 from tailer.state.home import Home
+from tailer.state.ids import NO_IDS, Ids
 from tailer.state.offset import Memory, NodeOffset
 
 
@@ -38,9 +39,14 @@ class Taken:
         self._cleaned.refresh()
         return Memory(seen=self._cleaned.unread(offset.s, [segment for segment, _ in offset.p]))
 
+    @property
+    def lost(self) -> Ids:
+        """What `clean --force` took from this consumer before it was read."""
+        return NO_IDS if self._registered is None else self._cleaned.lost(self._consumer)
+
     def remembered(self, offset: NodeOffset, memory: Memory) -> Memory:
         """What `clean --force` took from this consumer it has seen, in a way: the planner tells that it is gone."""
-        if self._registered is None or not (lost := self._cleaned.lost(self._consumer)):
+        if not (lost := self.lost):
             return memory
         late = {segment for segment, _ in offset.p}
         ahead = {*lost.above(offset.s), *(each for each in late if each in lost)}
@@ -49,9 +55,7 @@ class Taken:
 
     def blame(self, error: CdcError | None) -> CdcError | None:
         """A loss by our own hand says so."""
-        if self._registered is None or not isinstance(error, LossError) or error.at is None:
-            return error
-        if error.at.segment not in self._cleaned.lost(self._consumer):
+        if not isinstance(error, LossError) or error.at is None or error.at.segment not in self.lost:
             return error
         what = f"Changes are lost: `clean --force` deleted segment {error.at.segment} before it was read to its end"
         return LossError(f"{what}; the first position not read is {error.at}", at=error.at, remedy=ACCEPT)

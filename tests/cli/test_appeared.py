@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import tailer
-from tailer.retention.clean import clean
-from tailer.retention.needed import Ages
+from tailer.retention.clean import CleanOptions, clean
+from tailer.retention.needed import Ages, Limits
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
     Column,
@@ -248,3 +248,49 @@ def test_one_that_is_gone_before_it_was_read_is_a_loss(log: LogFolder, idx: bool
     assert f"segment {FIRST + LOW}, which has appeared" in ran.err
     assert values(log, "--accept-loss") == [HIGH + 2]
     assert values(log) == []
+
+
+@pytest.mark.parametrize("decided", [False, True])
+def test_one_that_clean_was_forced_to_take_is_a_loss(log: LogFolder, decided: bool) -> None:
+    """Until that is accepted, however often `clean` runs meanwhile."""
+    put(log, LOW)
+    if decided:
+        settle(log, "deliver", LOW)
+    forced = CleanOptions(Limits(max_bytes=0, force=True))
+    made = clean(log.path, forced, ages=Ages(0.0, 0.0), clock=lambda: time.time() + 1000)
+    assert made.lost[FIRST + LOW] == ["c"]
+    cleaned(log)
+    for _ in range(2):
+        ran = follow(log)
+        assert (ran.code, ran.out) == (5, "")
+        assert f"`clean --force` deleted segment {FIRST + LOW} before it was read" in ran.err
+        cleaned(log)
+    put(log, HIGH + 2)
+    assert values(log, "--accept-loss") == [HIGH + 2]
+    cleaned(log)
+    assert values(log) == []
+
+
+def test_one_that_others_took_away_before_somebody_said_what_it_is_is_a_loss(log: LogFolder) -> None:
+    put(log, LOW)
+    assert follow(log).code == 5
+    for file in log.path.glob(f"*-{FIRST + LOW}*"):
+        file.unlink()
+    ran = follow(log)
+    assert (ran.code, ran.out) == (5, "")
+    assert f"segment {FIRST + LOW}, which has appeared below" in ran.err
+    put(log, HIGH + 2)
+    assert values(log, "--accept-loss") == [HIGH + 2]
+    assert values(log) == []
+
+
+def test_a_link_that_the_server_takes_back_was_no_loss(log: LogFolder) -> None:
+    """It held no captured change: there never was an idx file."""
+    writer = segment(LOW)
+    log.put(writer)
+    log.hold(writer)
+    ran = follow(log)
+    assert (ran.code, ran.out) == (5, "")
+    log.remove(writer)
+    put(log, HIGH + 2)
+    assert values(log) == [HIGH + 2]

@@ -10,45 +10,51 @@ Pure functions of records.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+
+from msgspec.structs import replace
 
 from tailer.definitions.evidence import is_taken_over, shown_at, written
 from tailer.position import Position
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.selection import is_system
-from tailer.state.journal_records import LOG, NODE, SchemaRecord
-
-_Key = tuple[int, Position]
+from tailer.state.journal_records import LOG, NODE, DefinitionRecord, SchemaRecord
 
 
-class HeldBack:
-    """Of a fixed list of records. One that is not among them holds nothing back, and is not held back."""
+def order_of(record: SchemaRecord | DefinitionRecord) -> tuple[Position, int]:
+    """By what records are put in order."""
+    return record.at, record.n
 
-    def __init__(self, records: Iterable[SchemaRecord] = ()) -> None:
-        self._at_once: dict[_Key, list[SchemaDelta]] = {}
-        self._due: dict[_Key, list[SchemaDelta]] = {}
-        told = [*records]
-        own = sorted(filter(is_statement, told), key=shown_at)
-        for record in told:
-            if record.source.startswith(NODE):
-                self._put(record, own[bisect_right(own, record.at, key=shown_at) :])
 
-    def at_once(self, record: SchemaRecord) -> Sequence[SchemaDelta]:
-        """What of another node's record counts at its position."""
-        return self._at_once.get(_key(record), record.deltas)
+def as_they_count(
+    records: Sequence[SchemaRecord | DefinitionRecord], retracted: Container[int]
+) -> list[SchemaRecord | DefinitionRecord]:
+    """The records in the order in which they count; another node's has the position from which its changes do.
+    `records`: in the order of their positions."""
+    if not any(isinstance(record, SchemaRecord) and record.source.startswith(NODE) for record in records):
+        return [*records]
+    valid = (each for each in records if isinstance(each, SchemaRecord) and each.n not in retracted)
+    own = sorted(filter(is_statement, valid), key=shown_at)
+    placed: list[tuple[Position, int, SchemaRecord | DefinitionRecord]] = []
+    for record in records:
+        if isinstance(record, SchemaRecord) and record.source.startswith(NODE):
+            placed += [(each.at, each.at != record.at, each) for each in _parts(record, own)]
+        else:
+            placed.append((record.at, 0, record))
+    # Behind the record of the log at whose position they count.
+    return [record for _, _, record in sorted(placed, key=lambda each: each[:2])]
 
-    def due(self, record: SchemaRecord) -> Sequence[SchemaDelta]:
-        """What other nodes showed earlier and counts from this record of the log on."""
-        return self._due.get(_key(record), ())
 
-    def _put(self, record: SchemaRecord, behind: Sequence[SchemaRecord]) -> None:
-        # What the log shows itself counts from there.
-        shown = [delta for each in behind for delta in each.deltas]
-        at_once = self._at_once.setdefault(_key(record), [])
-        for delta in record.deltas:
-            if delta not in shown:
-                older = _older(behind, written(delta))
-                (at_once if older is None else self._due.setdefault(_key(older), [])).append(delta)
+def _parts(record: SchemaRecord, own: Sequence[SchemaRecord]) -> list[SchemaRecord]:
+    """Another node's record, or one for each position from which its changes count."""
+    behind = own[bisect_right(own, record.at, key=shown_at) :]
+    # What the log shows itself counts from there.
+    shown = [delta for each in behind for delta in each.deltas]
+    parts: dict[Position, list[SchemaDelta]] = {}
+    for delta in record.deltas:
+        older = None if delta in shown else _older(behind, written(delta))
+        parts.setdefault(record.at if older is None else older.at, []).append(delta)
+    return [replace(record, at=at, deltas=tuple(deltas)) for at, deltas in parts.items()]
 
 
 def is_statement(record: SchemaRecord) -> bool:
@@ -80,7 +86,3 @@ def _older(behind: Sequence[SchemaRecord], time: int) -> SchemaRecord | None:
             break
         found = each
     return found
-
-
-def _key(record: SchemaRecord) -> _Key:
-    return record.n, record.at

@@ -25,7 +25,7 @@ from tailer.definitions.evidence import (
     types_and_names_in,
     written,
 )
-from tailer.definitions.held_back import HeldBack, holds_back
+from tailer.definitions.held_back import as_they_count, holds_back, order_of
 from tailer.definitions.versions import OutOfOrder
 from tailer.position import Position
 from tailer.schema.compare import created_again
@@ -62,10 +62,10 @@ class DefinitionHistory:
 
     def __init__(self, records: Iterable[AnyRecord] = (), consumer: str | None = None) -> None:
         self._consumer = consumer
+        self._told: list[SchemaRecord | DefinitionRecord] = []
         self._records: list[SchemaRecord | DefinitionRecord] = []
         self._retracted: set[int] = set()
         self._out_of_order = OutOfOrder()
-        self._held_back = HeldBack()
         self._state = SchemaState()
         self._events: list[DefinitionEvent] = []
         self._positions: list[Position] = []
@@ -149,18 +149,19 @@ class DefinitionHistory:
                 late = True
             elif isinstance(record, SchemaRecord | DefinitionRecord) and affects(record, self._consumer):
                 record = self._out_of_order.take(record) if isinstance(record, SchemaRecord) else record
-                late = late or (bool(self._records) and _order(record) < _order(self._records[-1]))
+                late = late or (bool(self._records) and order_of(record) < order_of(self._records[-1]))
+                self._told.append(record)
                 self._records.append(record)
                 self.newest_number = max(self.newest_number, record.n)
                 late = late or self._takes_back(record)
                 if not late:
                     self._apply(record)
             elif isinstance(record, AppearedRecord) and affects(record, self._consumer):
-                late = self._out_of_order.moves(record, self._records) or late
+                late = self._out_of_order.moves(record, self._told) or late
         if late:
-            self._records.sort(key=_order)
+            self._told.sort(key=order_of)
+            self._records = as_they_count(self._told, self._retracted)
             self._reset()
-            self._held_back = HeldBack(self._valid_records())
             for record in self._records:
                 self._apply(record)
 
@@ -342,10 +343,12 @@ class DefinitionHistory:
     def merge(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
         """Apply a record as far as it is in force at its position."""
         if record.source == LOG:
-            own, reported = state.apply(record.deltas), self._counts_from(state, record)
-            return {**own, **reported, **state.apply(self._held_back.due(record))}
+            return {**state.apply(record.deltas), **self._counts_from(state, record)}
         if record.source.startswith(NODE):
-            return state.apply(self._held_back.at_once(record))
+            # A whole schema that the node logs later, because it missed another statement, says when of none of it.
+            later = [r.deltas for r in self.shown_behind(record.at) if not is_taken_over(r.deltas)]
+            shown = [delta for changes in later for delta in changes]
+            return state.apply([delta for delta in record.deltas if delta not in shown])
         deltas = record.deltas
         if record.source.startswith(SERVER):
             # Earlier versions took a table or column that a response lacks as dropped, with a deletion made up for it.
@@ -374,8 +377,7 @@ class DefinitionHistory:
         of the one before: the log may lack what was changed since."""
         changed: dict[str, TableDefinition] = {}
         for reported, rows in self._reported:
-            is_older = reported.at < shown_at(record) and not reported.source.startswith(NODE)
-            begun = begins(rows, record.deltas) if is_older else set()
+            begun = begins(rows, record.deltas) if reported.at < shown_at(record) else set()
             if begun:
                 # Of these tables alone: to take all of a response back costs much, and there are many entries.
                 columns = (d for d in reported.deltas if d.table != "types")
@@ -394,7 +396,3 @@ class DefinitionHistory:
         deltas = record.deltas if record.source == LOG else types_and_names_in(record)
         early = [(other, rows) for other, rows in self._reported if other.at < shown_at(record)]
         return holds_back(record, (other for other, _ in early)) or any(shows(rows, deltas) for _, rows in early)
-
-
-def _order(record: SchemaRecord | DefinitionRecord) -> tuple[Position, int]:
-    return record.at, record.n

@@ -24,7 +24,7 @@ read by its older type until that node can be asked, where its values decode by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -73,11 +73,22 @@ class Peers:
         its keyspace.
         """
         own = known.history.shown_behind(at)
-        shown = {delta for record in own for delta in map(_frozen, record.deltas)}
         next_own = next(filter(is_statement, own), None)
         ends = [time_of(next_own) - 1] if next_own is not None else []
         last = min([*ends, *([until] if until is not None else [])], default=None)
+        found = self._found(known, {delta for record in own for delta in map(_frozen, record.deltas)})
+        if table is not None:
+            found = _of_table(found, table)
         state = known.history.state_at(at)
+        in_time = (each for each in found if last is None or each.time <= last)
+        return [
+            SchemaRecord(at=at, source=f"{NODE}{each.node}", deltas=each.deltas)
+            for each in sorted(in_time, key=lambda each: each.time)
+            if state.apply(each.deltas)
+        ]
+
+    def _found(self, known: Definitions, shown: Set[str]) -> list[_Found]:
+        """What the others' logs show now. `shown`: what this one shows itself."""
         own_ids = {id: held.name for id, held in known.latest().items() if not is_system(held.keyspace)}
         found: list[_Found] = []
         for peer in self._peers:
@@ -100,14 +111,7 @@ class Peers:
                 deltas = tuple(d for d in record.deltas if _frozen(d) not in shown and not is_system(d.keyspace))
                 if deltas:
                     found.append(_Found(max(map(written, deltas)), peer.name, deltas))
-        if table is not None:
-            found = _of_table(found, table)
-        in_time = (each for each in found if last is None or each.time <= last)
-        return [
-            SchemaRecord(at=at, source=f"{NODE}{each.node}", deltas=each.deltas)
-            for each in sorted(in_time, key=lambda each: each.time)
-            if state.apply(each.deltas)
-        ]
+        return found
 
 
 class _Found(NamedTuple):

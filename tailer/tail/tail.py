@@ -277,15 +277,14 @@ class Tail(Standing):
         self._parts.times.note(self._parts.log_ends.judged)
         told = self._parts.outside.refresh(self._view, self.offset.position), self._parts.placement.refresh()
         self._notices += [news for news in told if news is not None]
-        wide, dropped = self._definitions.wide(), self._survey.dropped
         made = plan(
             self._view,
             self.offset,
             self.memory,
             self._parts.reacher,
             budget,
-            wide=wide,
-            dropped=dropped,
+            wide=self._definitions.wide(),
+            dropped=self._survey.dropped,
             forgotten=self._parts.taken.forgotten,
             segments=self._survey.files.planned_most,
             appeared=self._parts.arrivals.known(),

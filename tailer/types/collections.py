@@ -14,11 +14,20 @@ from tailer.types.jsontext import EMPTY, ToJson, as_key, quote
 from tailer.types.parts import collection_parts, dense_vector_parts, parts_of, vector_parts
 
 _NULL_KEY: Final = '"null"'
+_IN_KEYS: Final = (
+    (kinds.TEXT, kinds.KEY_TEXT),
+    (kinds.DECIMAL, kinds.KEY_DECIMAL),
+    (kinds.INET, kinds.KEY_INET),
+    (kinds.TIME, kinds.KEY_TIME),
+)
 
 
 def key_type(type_: CqlType) -> CqlType:
-    """The type as that of a key: its texts, at any depth, are told apart by their bytes (see `texts`)."""
-    return _with_native(_with_native(type_, kinds.TEXT, kinds.KEY_TEXT), kinds.DECIMAL, kinds.KEY_DECIMAL)
+    """The type as that of a key: its texts, addresses and times, at any depth, are told apart by their bytes (see
+    `texts`)."""
+    for have, want in _IN_KEYS:
+        type_ = _with_native(type_, have, want)
+    return type_
 
 
 def with_strict_keys(type_: CqlType) -> CqlType:

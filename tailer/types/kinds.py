@@ -176,6 +176,18 @@ KEY_DECIMAL: Final = DECIMAL._replace(
     read_text=lambda value: integers.decimal_text(integers.checked_key_decimal(value)),
 )
 """A decimal that is a key, or in one."""
+INET: Final = BY_NAME["inet"]
+KEY_INET: Final = INET._replace(
+    printed=printed.KEY_INET, json=scalars.key_inet_json, read=values.unquoted(scalars.key_inet_json),
+    parse=scalars.parse_key_inet,
+)  # fmt: skip
+"""An address that is a key, or in one: an IPv4 address within an IPv6 one is another key than by itself."""
+TIME: Final = BY_NAME["time"]
+KEY_TIME: Final = TIME._replace(
+    printed=printed.KEY_TIME, json=fixed_json("time", "q", times.key_time_text), spell=times.key_time_text,
+    parse=times.parse_key_time,
+)  # fmt: skip
+"""A time that is a key, or in one: the server takes any number of nanoseconds, and shows the hour within a day."""
 
 
 def native_type(native: Native) -> CqlType:

@@ -21,13 +21,15 @@ TIMESTAMP: Final = 13
 DURATION: Final = 14
 INET: Final = 15
 KEY_TEXT: Final = 16
-NOTHING: Final = 17
-CUSTOM: Final = 18
+KEY_INET: Final = 17
+KEY_TIME: Final = 18
+NOTHING: Final = 19
+CUSTOM: Final = 20
 
 # From here on values have parts, and from DENSE_VECTOR on their number is the type's.
-ARRAY: Final = 19
-MAP: Final = 20
-TUPLE: Final = 21
-UDT: Final = 22
-DENSE_VECTOR: Final = 23
-VECTOR: Final = 24
+ARRAY: Final = 21
+MAP: Final = 22
+TUPLE: Final = 23
+UDT: Final = 24
+DENSE_VECTOR: Final = 25
+VECTOR: Final = 26

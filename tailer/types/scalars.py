@@ -8,7 +8,10 @@ from json.encoder import encode_basestring
 from typing import Any, Final, NoReturn
 
 from tailer.types.jsontext import EMPTY, quote, wrong_length
-from tailer.types.texts import key_text_value, strict_key_text_value, text_value
+from tailer.types.texts import MARKER, escaped, key_text_value, strict_key_text_value, text_value, unescaped
+
+_MAPPED: Final = bytes(10) + b"\xff\xff"
+"""What an IPv4 address within an IPv6 one begins with."""
 
 _IPV4: Final = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}", re.ASCII)
 
@@ -93,7 +96,7 @@ def parse_uuid(text: str) -> bytes:
 
 def inet_json(value: bytes) -> str:
     """JSON of an inet: IPv6 is not shortened, and an IPv4 address mapped into it prints as IPv4."""
-    if len(value) == 16 and not value.startswith(bytes(10) + b"\xff\xff"):
+    if len(value) == 16 and not value.startswith(_MAPPED):
         groups = (value[at] << 8 | value[at + 1] for at in range(0, 16, 2))
         return f'"{":".join(f"{group:x}" for group in groups)}"'
     if len(value) in (4, 16):
@@ -111,6 +114,21 @@ def parse_inet(text: str) -> bytes:
     if len(groups) != 8:
         raise ValueError(f"{text!r:.80} is no inet")
     return struct.pack(">8H", *groups)
+
+
+def key_inet_json(value: bytes) -> str:
+    """The same of a key: an IPv4 address within an IPv6 one is escaped (see `texts`)."""
+    return f'"{escaped(value)}"' if len(value) == 16 and value.startswith(_MAPPED) else inet_json(value)
+
+
+def parse_key_inet(text: str) -> bytes:
+    """The bytes of a key's text."""
+    if not text.startswith(MARKER):
+        return parse_inet(text)
+    value = unescaped(text)
+    if len(value) != 16 or not value.startswith(_MAPPED):
+        raise ValueError(f"{text!r:.80} is the text of no key")
+    return value
 
 
 def empty_json(value: bytes) -> str:

@@ -92,8 +92,8 @@ def key_text_value(value: bytes) -> str:
         text = value.decode()
     except UnicodeDecodeError:
         _read(value)
-        return MARKER + value.hex()
-    return MARKER + value.hex() if text.startswith(MARKER) else text
+        return escaped(value)
+    return escaped(value) if text.startswith(MARKER) else text
 
 
 def strict_key_text_value(value: bytes) -> str:
@@ -110,9 +110,26 @@ def key_text_bytes(text: str) -> bytes:
     """The bytes of a key's text. ValueError for an escape that no key has."""
     if not text.startswith(MARKER):
         return text.encode()
-    value = bytes.fromhex(text[len(MARKER) :])
+    value = unescaped(text)
     if key_text_value(value) != text:
         raise ValueError(f"{text!r:.80} is the text of no key: what it stands for is spelled {key_text_value(value)!r}")
+    return value
+
+
+def escaped(value: bytes) -> str:
+    """What stands for the bytes of a key that have no text of their own."""
+    return MARKER + value.hex()
+
+
+def unescaped(text: str) -> bytes:
+    """The bytes that such a text stands for. ValueError where it is spelled in another way."""
+    digits = text.removeprefix(MARKER)
+    try:
+        value = bytes.fromhex(digits)
+    except ValueError:
+        raise ValueError(f"{text!r:.80} is the text of no key: {digits!r:.80} are no hex digits") from None
+    if escaped(value) != text:
+        raise ValueError(f"{text!r:.80} is the text of no key: what it stands for is spelled {escaped(value)!r}")
     return value
 
 

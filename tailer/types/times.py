@@ -17,9 +17,12 @@ from struct import Struct
 from typing import Final
 
 from tailer.types.jsontext import EMPTY
+from tailer.types.texts import MARKER, escaped, unescaped
 from tailer.types.vint import read_signed, write_signed
 
 _DAY_MILLIS: Final = 86_400_000
+_DAY_NANOS: Final = 86_400_000_000_000
+_NANOS: Final = Struct(">q")
 _DATE_NUMBER: Final = Struct(">I")
 _DAY_ZERO: Final = 0x8000_0000
 _TWO: Final = tuple(f"{number:02d}" for number in range(60))
@@ -104,6 +107,24 @@ def time_text(nanos: int) -> str:
     seconds, nanos = divmod(nanos, 1_000_000_000)
     minutes, seconds = divmod(seconds, 60)
     return f'"{_TWO[minutes // 60 % 24]}:{_TWO[minutes % 60]}:{_TWO[seconds]}.{nanos:09d}"'
+
+
+def key_time_text(nanos: int) -> str:
+    """The same of a key: what lies outside a day is escaped, for it prints as another time (see `texts`)."""
+    if 0 <= nanos < _DAY_NANOS:
+        return time_text(nanos)
+    return f'"{escaped(_NANOS.pack(nanos))}"'
+
+
+def parse_key_time(text: str) -> int:
+    """The nanoseconds of a key's text."""
+    if not text.startswith(MARKER):
+        return parse_time(text)
+    value = unescaped(text)
+    nanos = int.from_bytes(value, "big", signed=True)
+    if len(value) != _NANOS.size or 0 <= nanos < _DAY_NANOS:
+        raise ValueError(f"{text!r:.80} is the text of no key")
+    return nanos
 
 
 def _negative_time(nanos: int) -> str:

@@ -34,9 +34,9 @@ def is_usual(kind: int, at: int, length: int) -> bool:
         return _is_number(load(at) << 8 | load(at + 1), 0x7FF0, at + 2, 6)
     if kind == k.FLOAT:
         return _is_number(load(at) << 8 | load(at + 1), 0x7F80, at + 2, 2)
-    if kind == k.TIME:
+    if kind == k.TIME or kind == k.KEY_TIME:
         return bool(0 <= read_signed(at, 8) < _DAY)
-    if kind == k.INET:
+    if kind == k.INET or kind == k.KEY_INET:
         return length == 4
     if kind == k.VARINT:
         return _is_short(at, length)

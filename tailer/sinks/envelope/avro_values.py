@@ -18,7 +18,7 @@ from tailer.sinks.envelope.spelling import Spelling, blob, digits, text_of
 from tailer.types import CqlType
 from tailer.types.cql import Native
 from tailer.types.kinds import MAP
-from tailer.types.times import parse_date, parse_time, parse_timestamp
+from tailer.types.times import parse_date, parse_key_time, parse_timestamp
 from tailer.types.values import field_names
 
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_]")
@@ -111,7 +111,7 @@ AVRO: Final = Spelling(
         "float": _float,
         "int": _integer,
         "smallint": _integer,
-        "time": lambda value: parse_time(text_of(value)),
+        "time": lambda value: parse_key_time(text_of(value)),
         "timestamp": lambda value: parse_timestamp(text_of(value)),
         "tinyint": _integer,
         "varint": digits,

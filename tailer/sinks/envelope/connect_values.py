@@ -14,7 +14,7 @@ from tailer.sinks.envelope.spelling import Spelling, blob, digits, duration, tex
 from tailer.types import CqlType
 from tailer.types.cql import Native
 from tailer.types.kinds import MAP
-from tailer.types.times import duration_bytes, duration_json, parse_date, parse_time, parse_timestamp
+from tailer.types.times import duration_bytes, duration_json, parse_date, parse_key_time, parse_timestamp
 from tailer.types.values import field_names
 
 _TYPES: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -82,7 +82,7 @@ CONNECT: Final = Spelling(
         "double": _number,
         "duration": duration_text,
         "float": _number,
-        "time": lambda value: parse_time(text_of(value)),
+        "time": lambda value: parse_key_time(text_of(value)),
         "timestamp": lambda value: parse_timestamp(text_of(value)),
         "varint": digits,
     },

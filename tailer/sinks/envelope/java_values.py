@@ -12,7 +12,7 @@ import msgspec
 
 from tailer.sinks.envelope.spelling import Spelling, blob, duration, text_of
 from tailer.types import CqlType
-from tailer.types.times import parse_date, parse_time, parse_timestamp
+from tailer.types.times import parse_date, parse_key_time, parse_timestamp
 
 _DAYS_PER_MONTH: Final = 30
 _DAY_NANOS: Final = 86_400_000_000_000
@@ -42,7 +42,7 @@ JAVA: Final = Spelling(
         "date": lambda value: parse_date(text_of(value)),
         "duration": _duration,
         "inet": _inet,
-        "time": lambda value: parse_time(text_of(value)),
+        "time": lambda value: parse_key_time(text_of(value)),
         "timestamp": lambda value: parse_timestamp(text_of(value)),
     },
     "field{}".format,

@@ -177,6 +177,14 @@ def put_inet(pos: int, off: int, length: int) -> int:
 
 
 @compiled
+def put_key_inet(pos: int, off: int, length: int) -> int:
+    """The same of a key: an IPv4 address inside sixteen is LEFT, for it is another key than by itself."""
+    if length == 16 and _is_mapped(off):
+        return LEFT
+    return put_inet(pos, off, length)
+
+
+@compiled
 def _is_mapped(off: int) -> bool:
     for at in range(10):
         if load(off + at) != 0:

@@ -21,6 +21,7 @@ from tailer.types.compiled.digits import (
 _QUOTE: Final = 0x22
 _DAY_MILLIS: Final = 86_400_000
 _NANOS: Final = 1_000_000_000
+_DAY_NANOS: Final = 86_400_000_000_000
 _ZERO_SECONDS: Final = literal(b"0s")
 _YEARS: Final = literal(b"y")
 _MONTHS: Final = literal(b"mo")
@@ -101,6 +102,15 @@ def put_time(pos: int, off: int) -> int:
     pos = put_padded(pos + 1, nanos - seconds * _NANOS, 9)
     store(pos, _QUOTE)
     return pos + 1
+
+
+@compiled
+def put_key_time(pos: int, off: int) -> int:
+    """The same of a key: what lies outside a day is LEFT, for it prints as another key."""
+    nanos = read_signed(off, 8)
+    if nanos < 0 or nanos >= _DAY_NANOS:
+        return LEFT
+    return put_time(pos, off)
 
 
 @compiled

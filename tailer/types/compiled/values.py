@@ -12,8 +12,24 @@ from tailer.types.compiled import plan as p
 from tailer.types.compiled.counters import put_counter
 from tailer.types.compiled.digits import LEFT, NO_ROOM, literal, put, put_copy, put_number, read_signed
 from tailer.types.compiled.floats import put_double, put_float
-from tailer.types.compiled.scalars import put_blob, put_decimal, put_inet, put_key_text, put_quoted_uuid, put_text
-from tailer.types.compiled.times import put_date, put_duration, put_time, put_timestamp, read_vint, vint_size
+from tailer.types.compiled.scalars import (
+    put_blob,
+    put_decimal,
+    put_inet,
+    put_key_inet,
+    put_key_text,
+    put_quoted_uuid,
+    put_text,
+)
+from tailer.types.compiled.times import (
+    put_date,
+    put_duration,
+    put_key_time,
+    put_time,
+    put_timestamp,
+    read_vint,
+    vint_size,
+)
 
 _ROOM: Final = 160
 """The most that a value of fixed size, or what stands between two values, takes."""
@@ -59,6 +75,8 @@ def _put_scalar(pos: int, kind: int, size: int, off: int, length: int) -> int:
             return put_timestamp(pos, off)
         if kind == k.TIME:
             return put_time(pos, off)
+        if kind == k.KEY_TIME:
+            return put_key_time(pos, off)
     if kind == k.UUID:
         return put_quoted_uuid(pos, off) if length == 16 else LEFT
     return _put_rarer(pos, kind, off, length)
@@ -78,6 +96,8 @@ def _put_rarer(pos: int, kind: int, off: int, length: int) -> int:
         return put_duration(pos, off, length)
     if kind == k.INET:
         return put_inet(pos, off, length)
+    if kind == k.KEY_INET:
+        return put_key_inet(pos, off, length)
     if kind == k.COUNTER:
         return put_counter(pos, off, length)
     return LEFT

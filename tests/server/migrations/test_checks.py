@@ -20,7 +20,7 @@ from tests.server.migrations.model import TTL
 from tests.server.migrations.runner import Ran
 from tests.server.migrations.server_view import ServerTable
 from tests.server.migrations.spark_tables import SparkTables, plain
-from tests.server.migrations.writes import Statement, Target
+from tests.server.migrations.writes import YEAR_3000, Statement, Target
 
 TABLE = "m0.t"
 TYPES = {"id": "int", "v": "text", "at": "timestamp"}
@@ -267,3 +267,13 @@ def test_an_image_that_says_what_the_last_one_said(between: str | None, twice: i
     image = {**table, **row, "changed": [], "write_ts": 7, "complete": True}
     other = {**table, "op": between, "partition_key": None, "clustering": None}
     assert len([*told_twice([image, *([other] if between else []), image])]) == twice
+
+
+def test_an_image_between_two_of_the_same_words_is_the_last_one() -> None:
+    """A write of the year 3000 outlives a DROP until its node's log shows that, too: each of the two has an image."""
+    row = {"keyspace": "m0", "table": "t", "table_id": "1", "is_static": False, "partition_key": {"id": 1}}
+    ended = {**row, "clustering": None, "op": "delete", "before": {"v": None}, "after": None, "changed": ["v"]}
+    ended = {**ended, "write_ts": 7, "complete": False}
+    put = {**ended, "op": "update", "before": None, "after": {"v": None}, "write_ts": int(YEAR_3000)}
+    assert [*told_twice([put, ended, put, ended])] == []
+    assert len([*told_twice([put, ended, ended])]) == 1

@@ -54,10 +54,11 @@ def recover(files: Files, places: Places, boot_id: str) -> Recovered:
     SyncFailedError."""
     found = _look(files, places)
     newest = read_newest(files, places)
-    check_newest(places, newest, found.own)
     bound = read_failed(files, places.failed, boot_id)
     tails = _tails(files, places, found, bound)
     last = max((segment for segment, tail in tails.items() if tail is not None), default=None)
+    # Nothing is changed before it: a reader's link may be all that is left of a segment.
+    check_newest(places, newest, found.own, last)
     if newest != last and (newest or last):
         # Before segments without an entry are deleted, of which it may name one.
         write_newest(files, places, last or 0)

@@ -36,6 +36,14 @@ class Files(Protocol):
 
     def size(self, fd: int) -> int: ...
 
+    def there(self, path: Path) -> bool:
+        """Whether there is such a name; False also where that cannot be seen."""
+        ...
+
+    def identity(self, file: int | Path) -> tuple[int, int]:
+        """What no two files share: of a descriptor's, or of the one that has a name."""
+        ...
+
     def truncate(self, fd: int, length: int) -> None: ...
 
     def fdatasync(self, fd: int) -> None: ...
@@ -89,6 +97,13 @@ class RealFiles:
 
     def size(self, fd: int) -> int:
         return os.fstat(fd).st_size
+
+    def there(self, path: Path) -> bool:
+        return os.access(path, os.F_OK)
+
+    def identity(self, file: int | Path) -> tuple[int, int]:
+        status = os.fstat(file) if isinstance(file, int) else file.lstat()
+        return status.st_dev, status.st_ino
 
     def truncate(self, fd: int, length: int) -> None:
         os.ftruncate(fd, length)

@@ -90,8 +90,7 @@ class Syncer:
         self._last: Published | None = None
         self.hooks: list[Callable[[SyncedSection], None]] = []
         self.hook_failures = 0
-        self._prev = end
-        self._noted = 0
+        self._prev, self._noted = end, 0
         self.presence = Presence(files, places)
         self.flushed = 0
         """Bytes of all sections that are durable."""

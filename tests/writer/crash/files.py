@@ -186,6 +186,10 @@ class FakeFiles:
         self.disk.folder(path.parent)
         self.disk.name(path, self.disk.add(Folder()))
 
+    def make_folder(self, path: Path) -> None:
+        if self.disk.find(path) is None:
+            self.mkdir(path)
+
     def names(self, path: Path) -> list[str]:
         self._enter("names", path)
         return list(self.disk.folder(path).cache)

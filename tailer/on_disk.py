@@ -122,7 +122,7 @@ class SafeOpen(NamedTuple):
             return descriptor
 
     def create(self, path: Path) -> int:
-        """A descriptor to read and write a file that is made. FileExistsError where anything has its name."""
+        """A descriptor to read and write a new file. FileExistsError where its name is taken, by whatever it is."""
         with self._in_folder(path) as folder:
             descriptor = self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, folder)
         try:
@@ -133,7 +133,7 @@ class SafeOpen(NamedTuple):
         return descriptor
 
     def to_change(self, path: Path) -> int:
-        """A descriptor to read and write a file that is there, and has other names of its owner's beside this one."""
+        """A descriptor to read and write a file that is there, which may have other names (hard links)."""
         with self._in_folder(path) as folder:
             return self._open(path, os.O_RDWR, folder, linked=True)
 

@@ -90,7 +90,13 @@ def part_hints(hint: Any, count: int) -> tuple[Any, ...]:
     """The hints of a container's parts, of so many kinds: one of the elements of a list, two of a map. `ANY` of each
     where the type does not say them so (`says_parts`)."""
     each, said = _parts(hint)
-    return (each,) * count if each is not ANY else said if len(said) == count else (ANY,) * count
+    places = places_of(hint)
+    if each is ANY and len(said) != count and places and all(place == places[0] for place in places):
+        # A list's elements as `tuple[int, int]`.
+        each = places[0]
+    if each is not ANY:
+        return (each,) * count
+    return said if len(said) == count else (ANY,) * count
 
 
 def says_parts(hint: Any, count: int) -> bool:

@@ -35,10 +35,10 @@ def check_newest(places: Places, newest: int | None, own: Collection[int], last:
     if not newest or newest in own:
         return
     if last is not None and last > newest:
-        # An earlier version, which writes no such file, wrote on and discarded it. What is missing between segments the
-        # headers tell.
+        # An earlier version, which does not write NEWEST, wrote on and discarded it. Segments that are missing between
+        # others show in the headers.
         return
-    # One without an entry says nothing: the next segment is made ahead, and is there after nearly every kill.
+    # A higher segment without an entry proves nothing: the spare is there after nearly every kill.
     raise LossError(
         "the newest segment of the log is gone",
         at=Position(newest, 0),

@@ -117,7 +117,7 @@ def _check_kept(
 ) -> None:
     """CorruptError for a segment that had an entry and has none. `last`: the newest that has one."""
     for segment in (segment for segment, tail in tails.items() if tail is None):
-        # They get their first entries in order, and each has its header before that.
+        # Segments get their first entries in order, and the header of each is durable before its first entry.
         if segment > (last or 0) and (segment != newest or _has_header(files, places, segment)):
             continue
         raise CorruptError(
@@ -155,7 +155,7 @@ def _sweep(files: Files, places: Places, found: Found, first: int, last: int) ->
     """Names that a crash brought back: a reader's link without the writer's and without a sidecar, of a segment that
     held nothing or was discarded. `first`, `last`: the oldest and the newest segment of the log's own."""
     for segment in sorted(found.raw - found.named - set(found.own)):
-        # Between the log's own segments one with an entry is missing, and may be restored from what is left of it.
+        # A link between the log's own segments that has an entry can restore the writer's name, which somebody deleted.
         if not first < segment < last or _is_empty(files, places, segment):
             unlink_if_there(files, places.raw(segment))
 

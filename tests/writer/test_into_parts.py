@@ -147,6 +147,14 @@ def test_parts_that_fit_are_given(tmp_path: Path, type_: Any, given: Any, frozen
     assert (found.value, type(found.value)) == (given, type(given))
 
 
+def test_a_pair_is_read_by_the_type_of_its_parts(tmp_path: Path) -> None:
+    """Of a timestamp `int` are its milliseconds."""
+    model = of(Annotated[tuple[int, int], Cql("list<timestamp>")])
+    written(tmp_path, table_of(model), [table_of(model).insert(model(1, (2, 3)))])
+    (found,) = values(tmp_path, model)
+    assert found.value == (2, 3)
+
+
 @pytest.mark.parametrize("type_", [Sequence[int], set[int], Set[int]], ids=str)
 def test_a_set_is_given_in_what_its_type_names(tmp_path: Path, type_: Any) -> None:
     model = of(Annotated[type_, Cql("set<bigint>")])

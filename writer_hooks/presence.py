@@ -20,7 +20,7 @@ class Presence:
     """Of the segments of one log, one after another.
 
     Each sync asks only whether the names are there (`access`). A `stat` of the file between two writes makes a sync
-    slower by 40 % on ext4 since Linux 6.13: the next write has to record a new time (multigrain timestamps).
+    some 40 % slower on ext4 since Linux 6.13: the next write has to record a new time (multigrain timestamps).
     """
 
     def __init__(self, files: Files, places: Places) -> None:

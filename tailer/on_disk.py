@@ -121,6 +121,22 @@ class SafeOpen(NamedTuple):
                 _set_mode(descriptor, FILE_MODE)
             return descriptor
 
+    def create(self, path: Path) -> int:
+        """A descriptor to read and write a new file. FileExistsError where its name is taken, by whatever it is."""
+        with self._in_folder(path) as folder:
+            descriptor = self._open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, folder)
+        try:
+            _set_mode(descriptor, FILE_MODE)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def to_change(self, path: Path) -> int:
+        """A descriptor to read and write a file that is there, which may have other names (hard links)."""
+        with self._in_folder(path) as folder:
+            return self._open(path, os.O_RDWR, folder, linked=True)
+
     def replace(self, path: Path, data: bytes) -> None:
         """A small file, all of it or what stood there before: temporary file, fsync, rename, fsync of the folder."""
         temporary = path.with_name(path.name + NEW)
@@ -189,8 +205,9 @@ class SafeOpen(NamedTuple):
                 )
         return descriptor
 
-    def _open(self, path: Path, flags: int, folder: int | None = None) -> int:
-        """A descriptor of a regular file; `folder` is that of the one it lies in, given where it is to be written."""
+    def _open(self, path: Path, flags: int, folder: int | None = None, *, linked: bool = False) -> int:
+        """A descriptor of a regular file; `folder` is that of the one it lies in, given where it is to be written.
+        `linked`: it may have a second name."""
         try:
             name = path if folder is None else Path(path.name)
             descriptor = os.open(name, flags | _SAFELY, FILE_MODE, dir_fd=folder)
@@ -202,7 +219,7 @@ class SafeOpen(NamedTuple):
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise self._no_file(path, status.st_mode)
-            if folder is not None and status.st_nlink > 1:
+            if folder is not None and status.st_nlink > 1 and not linked:
                 raise self._second_name(path, status.st_nlink)
         return descriptor
 

@@ -6,13 +6,16 @@ order, and can crash between any two. Knows no format and no policy.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
-from tailer.errors import RefusedError
-from writer_hooks.writer_errors import SyncFailedError
+from tailer.errors import RefusedError, UsageError
+from tailer.on_disk import SafeOpen
+from writer_hooks.writer_errors import SyncFailedError, UnsafeFileError
 
 _DIGITS_MAX: Final = 19
 
@@ -36,6 +39,14 @@ class Files(Protocol):
 
     def size(self, fd: int) -> int: ...
 
+    def there(self, path: Path) -> bool:
+        """Whether there is such a name; False also where that cannot be seen."""
+        ...
+
+    def identity(self, file: int | Path) -> tuple[int, int]:
+        """What no two files share: of a descriptor's, or of the one that has a name."""
+        ...
+
     def truncate(self, fd: int, length: int) -> None: ...
 
     def fdatasync(self, fd: int) -> None: ...
@@ -54,8 +65,8 @@ class Files(Protocol):
 
     def unlink(self, path: Path) -> None: ...
 
-    def mkdir(self, path: Path) -> None:
-        """A new folder; FileExistsError where there is one."""
+    def make_folder(self, path: Path) -> None:
+        """A folder, where there is none yet."""
         ...
 
     def names(self, path: Path) -> list[str]:
@@ -67,16 +78,32 @@ class Files(Protocol):
         ...
 
 
+_LOG: Final = SafeOpen("the log's folder", "Move the folder itself here: both of a log lie in one file system.")
+
+
+@contextlib.contextmanager
+def _safely() -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        raise UnsafeFileError(error) from error
+
+
 class RealFiles:
-    """The operating system's calls. Descriptors close on exec, as all of Python's do."""
+    """The operating system's calls. Descriptors close on exec, as all of Python's do.
+
+    What is made is for its owner and group alone. UnsafeFileError for what is no regular file, a link for example, and
+    for a folder that is a link or that everybody may write (`on_disk.py`).
+    """
 
     def open(self, path: Path, *, create: bool = False, exclusive: bool = False, write: bool = True) -> int:
-        flags = os.O_RDWR if write else os.O_RDONLY
-        if create:
-            flags |= os.O_CREAT
-        if exclusive:
-            flags |= os.O_EXCL
-        return os.open(path, flags, 0o644)
+        with _safely():
+            if not write:
+                return _LOG.to_read(path)
+            if exclusive:
+                return _LOG.create(path)
+            # A segment has two names, any other file has one.
+            return _LOG.to_write(path, os.O_RDWR) if create else _LOG.to_change(path)
 
     def close(self, fd: int) -> None:
         os.close(fd)
@@ -89,6 +116,13 @@ class RealFiles:
 
     def size(self, fd: int) -> int:
         return os.fstat(fd).st_size
+
+    def there(self, path: Path) -> bool:
+        return os.access(path, os.F_OK)
+
+    def identity(self, file: int | Path) -> tuple[int, int]:
+        status = os.fstat(file) if isinstance(file, int) else file.lstat()
+        return status.st_dev, status.st_ino
 
     def truncate(self, fd: int, length: int) -> None:
         os.ftruncate(fd, length)
@@ -115,8 +149,9 @@ class RealFiles:
     def unlink(self, path: Path) -> None:
         path.unlink()
 
-    def mkdir(self, path: Path) -> None:
-        path.mkdir()
+    def make_folder(self, path: Path) -> None:
+        with _safely():
+            _LOG.make_folder(path)
 
     def names(self, path: Path) -> list[str]:
         return [entry.name for entry in path.iterdir()]
@@ -180,9 +215,13 @@ def replace_durably(files: Files, path: Path, content: bytes) -> None:
 def replace(files: Files, path: Path, content: bytes, *, durable: bool) -> None:
     """A small file written anew: temporary file, fsync if `durable`, rename. The folder is the caller's to sync."""
     new = temporary(path)
-    fd = files.open(new, create=True)
     try:
-        files.truncate(fd, 0)
+        fd = files.open(new, create=True, exclusive=True)
+    except FileExistsError:
+        # Of a write that failed, or somebody's link: whatever has the name is not written into.
+        files.unlink(new)
+        fd = files.open(new, create=True, exclusive=True)
+    try:
         write_all(files, fd, content, 0)
         if durable:
             sync_file(files, fd, path)

@@ -5,9 +5,6 @@ Nothing here refers to the `SegmentLog` that a program holds, so that one that i
 
 from __future__ import annotations
 
-import time
-from typing import Final
-
 from writer_hooks.appender import Appender
 from writer_hooks.cap import Captured, Guard
 from writer_hooks.disk import Files
@@ -19,10 +16,7 @@ from writer_hooks.publisher import Publisher
 from writer_hooks.stats import Stats, numbers
 from writer_hooks.syncer import Syncer, SyncThread
 from writer_hooks.uninterrupted import uninterrupted
-from writer_hooks.writer_errors import GoneError, SyncFailedError, dead_after, is_gone
-
-LOOK_SECONDS: Final = 1.0
-"""How often it is looked whether the segment's file has its names."""
+from writer_hooks.writer_errors import GoneError, SyncFailedError, dead_after
 
 
 class Engine:
@@ -40,7 +34,6 @@ class Engine:
         self._options = options
         self._leads = options.sync.kind == "batch"
         self._rings = options.sync.kind == "periodic"
-        self._looked = time.monotonic()
         self.captured = captured
         self.guard: Guard | None = None
         if options.cap is not None:
@@ -88,22 +81,17 @@ class Engine:
             self.appender.roll_when_old(self._options.max_age)
 
     def look(self) -> None:
-        """`tick`, for the thread that syncs: once in a while it looks whether the files are still there. The publisher
-        sees that only where there is something for readers, and not of `commitlog`."""
+        """`tick`, for the thread that syncs: now and then it looks whether the files of an idle log are still there.
+        Each sync sees that by itself; the publisher only where there is something for readers, and not of `commitlog`.
+        """
         self.tick()
-        now = time.monotonic()
-        if now - self._looked < LOOK_SECONDS:
-            return
-        self._looked = now
         segment = self.appender.segment
-        for path in (self._places.own(segment.id), self._places.raw(segment.id)):
-            try:
-                self._files.close(self._files.open(path, write=False))
-            except OSError as error:
-                # What has ended meanwhile may lose its name. Whatever else keeps it from being opened is no sign.
-                here = self.appender.segment is segment and self.appender.refusal is None
-                if is_gone(error) and here:
-                    self.died(GoneError(error, path))
+        try:
+            self.syncer.presence.look(segment)
+        except GoneError as error:
+            # What has ended meanwhile may lose its name.
+            if self.appender.segment is segment and self.appender.refusal is None:
+                self.died(error)
 
     def tidy(self) -> None:
         """After each new segment: there may be too many."""

@@ -22,8 +22,8 @@ from tailer.types.integers import decimal_text
 from tailer.types.kinds import BY_NAME
 from tailer.types.parts import collection_parts, dense_vector_parts, parts_of, vector_parts
 from tailer.types.times import duration_parts
-from writer_hooks.fitting import class_of, fitting
-from writer_hooks.hints import ANY, bare, is_enum, part_hints, takes_none, types_of_values
+from writer_hooks.fitting import class_of, container_of, fitting, fitting_whole
+from writer_hooks.hints import ANY, bare, is_enum, part_hints, says_parts, takes_none, types_of_values
 from writer_hooks.misfit import MisfitError
 from writer_hooks.models import hints_of, is_model, made_of
 
@@ -46,22 +46,29 @@ def from_bytes(type_: CqlType, hint: Any = ANY) -> FromBytes:
         return _fitting(_member(wanted, read) if is_enum(wanted) else read, hint)
     traits = type_.traits
     if isinstance(traits, Nested):
-        return _fitting(_or_none(_NESTED[traits.name](type_, wanted)), hint)
+        return _fitting(_or_none(_NESTED[traits.name](type_, wanted)), hint, whole=not reads_parts_of(type_, hint))
     readers = _NATIVE.get(traits.name, {})
     of_hint = readers.get(get_origin(wanted) or wanted)
     # A program gets back the text that it wrote, also of a key (`types.texts`).
     read = of_hint or readers.get(ANY) or BY_NAME[traits.name].read
-    if hint is not ANY and (of_hint or _ALWAYS.get(traits.name) is class_of(wanted)):
+    is_duration = traits.name == "duration"
+    if hint is not ANY and not is_duration and (of_hint or _ALWAYS.get(traits.name) is class_of(wanted)):
         # All that it reads is of the hint's class: nothing has to be looked at again.
         return read if traits.zero else _or_null_of(hint, read, b"")
-    return _fitting(read if traits.zero else _or_none(read), hint)
+    # Of all types without parts in the log a duration alone may be a tuple.
+    return _fitting(read if traits.zero else _or_none(read), hint, whole=is_duration)
 
 
-def collected(type_: CqlType, hint: Any, values: list[Any]) -> Any:
-    """The elements of a list, set or vector in the container that the hint names, or the type."""
-    container = get_origin(hint) or hint
-    if container not in (list, tuple, set, frozenset):
-        container = set if type_.kind == "set" else list
+def reads_parts_of(type_: CqlType, hint: Any) -> bool:
+    """Whether what reads values of the type holds each part of them to the hint: it does where the hint says the parts
+    as the type has them, each list's element or each tuple's field."""
+    if type_.kind == "udt":
+        return hint is ANY or is_model(bare(hint))
+    return says_parts(hint, 1 if type_.kind == "vector" else len(type_.arguments))
+
+
+def collected(container: type, values: list[Any]) -> Any:
+    """The elements of a list, set or vector in their container."""
     try:
         return container(values)
     except TypeError:
@@ -94,8 +101,10 @@ def _or_none(read: FromBytes) -> FromBytes:
     return lambda value: read(value) if value else None
 
 
-def _fitting(read: FromBytes, hint: Any) -> FromBytes:
-    return read if hint is ANY else lambda value: fitting(read(value), hint)
+def _fitting(read: FromBytes, hint: Any, *, whole: bool = False) -> FromBytes:
+    if hint is ANY:
+        return read
+    return (lambda value: fitting_whole(read(value), hint)) if whole else lambda value: fitting(read(value), hint)
 
 
 def _or_null_of(hint: Any, read: FromBytes, null: bytes | None = None) -> Callable[[bytes | None], Any]:
@@ -111,8 +120,8 @@ def _part(type_: CqlType, hint: Any) -> Callable[[bytes | None], Any]:
 
 
 def _list(type_: CqlType, hint: Any) -> FromBytes:
-    read = _part(type_.element, part_hints(hint, 1)[0])
-    return lambda value: collected(type_, hint, list(map(read, collection_parts(value, 1))))
+    read, container = _part(type_.element, part_hints(hint, 1)[0]), container_of(type_, hint)
+    return lambda value: collected(container, list(map(read, collection_parts(value, 1))))
 
 
 def _map(type_: CqlType, hint: Any) -> FromBytes:
@@ -156,11 +165,12 @@ def _udt(type_: CqlType, hint: Any) -> FromBytes:
 
 
 def _vector(type_: CqlType, hint: Any) -> FromBytes:
-    read, size, dimension = from_bytes(type_.element, part_hints(hint, 1)[0]), type_.element.fixed, type_.dimension
+    read, container = from_bytes(type_.element, part_hints(hint, 1)[0]), container_of(type_, hint)
+    size, dimension = type_.element.fixed, type_.dimension
 
     def read_vector(value: bytes) -> Any:
         parts = vector_parts(value, dimension) if size is None else dense_vector_parts(value, size, dimension)
-        return collected(type_, hint, list(map(read, parts)))
+        return collected(container, list(map(read, parts)))
 
     return read_vector
 

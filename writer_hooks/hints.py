@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
 from enum import Enum
-from typing import Annotated, Any, Final, Literal, NewType, TypeGuard, Union, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NewType,
+    TypeGuard,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 import msgspec
 
@@ -13,9 +26,8 @@ ANY: Final[Any] = Any
 
 
 def bare(hint: Any) -> Any:
-    """A field's type without what is said beside it: `Annotated`, `None`, `UNSET`."""
-    if get_origin(hint) is Annotated:
-        return bare(get_args(hint)[0])
+    """A field's type without what is said beside it, and without `None` and `UNSET`."""
+    hint = plain(hint)
     return bare(one_of(hint)) if is_union(hint) else hint
 
 
@@ -27,9 +39,8 @@ def one_of(union: Any) -> Any:
 
 def may_be(hint: Any, kind: type) -> bool:
     """Whether a field's type names that one (of `None` and `UNSET`) as one that its value may have."""
+    hint = plain(hint)
     origin, arguments = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        return may_be(arguments[0], kind)
     if origin is Literal:
         return kind in map(type, arguments)
     return hint is kind or (is_union(hint) and any(may_be(each, kind) for each in arguments))
@@ -49,6 +60,9 @@ def plain(hint: Any) -> Any:
     """The type without what is said beside it, and by the name that it is derived from."""
     if get_origin(hint) is Annotated:
         return plain(get_args(hint)[0])
+    if type(hint).__name__ == "TypeAliasType":
+        # Of `typing` since Python 3.12, or of `typing_extensions`.
+        return plain(hint.__value__)
     return plain(hint.__supertype__) if isinstance(hint, NewType) else hint
 
 
@@ -73,6 +87,49 @@ def types_of_values(hint: Any) -> tuple[Any, ...]:
 
 
 def part_hints(hint: Any, count: int) -> tuple[Any, ...]:
-    """The hints of a container's parts."""
-    arguments = get_args(bare(hint))
-    return arguments if len(arguments) == count else (ANY,) * count
+    """The hints of a container's parts, of so many kinds: one of the elements of a list, two of a map. `ANY` of each
+    where the type does not say them so (`says_parts`)."""
+    each, said = _parts(hint)
+    places = places_of(hint)
+    if each is ANY and len(said) != count and places and all(place == places[0] for place in places):
+        # A list's elements as `tuple[int, int]`.
+        each = places[0]
+    if each is not ANY:
+        return (each,) * count
+    return said if len(said) == count else (ANY,) * count
+
+
+def says_parts(hint: Any, count: int) -> bool:
+    """Whether `part_hints` of so many are all that the type says of a container's parts."""
+    each, said = _parts(hint)
+    if is_typeddict(bare(hint)) or (plain(hint) is not ANY and bare(hint) is ANY):
+        # A type of its own for each key; or one container of several.
+        return False
+    return each is not ANY or not said or len(said) == count
+
+
+def places_of(hint: Any) -> tuple[Any, ...] | None:
+    """The hints of a tuple's parts, one for each; None of any other container, and of a tuple of any length."""
+    hint = bare(hint)
+    each, said = _parts(hint)
+    is_tuple = isinstance(kind := get_origin(hint) or hint, type) and issubclass(kind, tuple)
+    return said if is_tuple and said and each is ANY else None
+
+
+def keys_of(hint: Any) -> Mapping[str, Any]:
+    """The hints of a `TypedDict`'s values by key; none of anything else."""
+    hint = bare(hint)
+    return get_type_hints(hint, include_extras=True) if is_typeddict(hint) else {}
+
+
+def _parts(hint: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What each part is, of a tuple of any length; and what is said in brackets, where the type or a class that it
+    derives from (`class Ints(list[int])`) has them, or of the fields of a named tuple."""
+    hint = bare(hint)
+    said = get_args(hint)
+    if not said and isinstance(hint, type):
+        said = next(filter(None, map(get_args, getattr(hint, "__orig_bases__", ()))), ())
+        if issubclass(hint, tuple) and hasattr(hint, "_fields"):
+            types_by_name = get_type_hints(hint, include_extras=True)
+            said = tuple(types_by_name.get(name, ANY) for name in hint._fields)
+    return (said[0], ()) if len(said) == 2 and said[1] is Ellipsis else (ANY, said)

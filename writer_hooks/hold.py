@@ -83,8 +83,8 @@ def hold(files: Files, places: Places, options: Options) -> tuple[int, Recovered
 def _make_folders(files: Files, places: Places) -> None:
     there = files.names(places.folder)
     for path in (places.commitlog, places.cdc_raw):
+        files.make_folder(path)
         if path.name not in there:
-            files.mkdir(path)
             sync_folder(files, places.folder)
 
 

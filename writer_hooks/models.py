@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
 import msgspec
 
 from tailer.errors import UsageError
-from writer_hooks.hints import is_enum, may_be, takes_none, types_of_values
+from writer_hooks.hints import is_enum, may_be, plain, takes_none, types_of_values
 from writer_hooks.misfit import MisfitError
 
 
@@ -126,6 +126,7 @@ def maker_of(model: Any) -> Callable[[type[object], dict[str, Any]], Any]:
 
 def holds_enum(hint: Any, within: frozenset[Any] = frozenset()) -> bool:
     """Whether a value of that type may hold a member of an enumeration."""
+    hint = plain(hint)
     if is_enum(hint):
         return True
     if is_model(hint):

@@ -7,7 +7,7 @@ segment that it names is there. A log of an earlier version has none.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from tailer.errors import LossError
 from tailer.position import Position
@@ -29,18 +29,22 @@ def read_newest(files: Files, places: Places) -> int | None:
     return whole_number(text, places.newest, "which segment was the newest is not known", remedy)
 
 
-def check_newest(places: Places, newest: int | None, own: Iterable[int]) -> None:
-    """`own`: the segments that the writer has. Raises LossError where the newest, or all of them, are gone."""
-    last = max(own, default=0)
-    if newest is None or newest <= last:
-        # Segments behind it are an earlier version's; what is missing between them the headers tell.
+def check_newest(places: Places, newest: int | None, own: Collection[int], last: int | None) -> None:
+    """`own`: the segments that the writer has; `last`: the newest of them that has an entry. Raises LossError where the
+    newest segment, or all of them, are gone."""
+    if not newest or newest in own:
         return
+    if last is not None and last > newest:
+        # An earlier version, which does not write NEWEST, wrote on and discarded it. Segments that are missing between
+        # others show in the headers.
+        return
+    # A higher segment without an entry proves nothing: the spare is there after nearly every kill.
     raise LossError(
         "the newest segment of the log is gone",
         at=Position(newest, 0),
         file=str(places.own(newest)),
         expected="it, which has changes",
-        found=f"{last} as the newest" if last else "no segment at all",
+        found=f"{last} as the newest" if last else "no segment with changes",
         remedy=f"Restore what is missing: cp --link --no-clobber {places.cdc_raw}/CommitLog-*.log {places.commitlog}/ "
         f"where readers' names of it are left, else from a copy. Or delete {places.newest} to go on without it.",
     )

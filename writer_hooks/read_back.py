@@ -13,8 +13,8 @@ from tailer.schema.model import Column, TableDefinition
 from tailer.schema.record_definitions import definition_of
 from tailer.types import CqlType, parse_type
 from tailer.types.cql import Shape
-from writer_hooks.fitting import fitting
-from writer_hooks.from_bytes import FromBytes, collected, from_bytes, paired
+from writer_hooks.fitting import container_of, fitting, fitting_whole
+from writer_hooks.from_bytes import FromBytes, collected, from_bytes, paired, reads_parts_of
 from writer_hooks.hints import ANY, bare, part_hints
 from writer_hooks.misfit import MisfitError
 from writer_hooks.models import hints_of, is_model, made_of
@@ -76,9 +76,11 @@ class _OfElements:
         self._written = hint
         self._hint = bare(hint)
         hints = part_hints(hint, len(type_.arguments))
-        if type_.shape is Shape.UDT and is_model(self._hint):
-            of_fields = hints_of(self._hint)
+        if type_.shape is Shape.UDT:
+            of_fields = hints_of(self._hint) if is_model(self._hint) else {}
             hints = tuple(of_fields.get(name, ANY) for name in type_.names)
+        self._fitting = fitting if reads_parts_of(type_, hint) else fitting_whole
+        self._container = container_of(type_, self._hint)
         self._parts = [from_bytes(part, each) for part, each in zip(type_.arguments, hints, strict=True)]
 
     def changed(self, elements: Elements) -> dict[str, Any]:
@@ -96,14 +98,14 @@ class _OfElements:
         """The column's value, whose elements are those that were put. MisfitError where others may be there."""
         if not changed["replaced"]:
             raise MisfitError(self._written, "a change of some elements")
-        return fitting(self._made(changed.get("put")), self._written)
+        return self._fitting(self._made(changed.get("put")), self._written)
 
     def _made(self, put: Any) -> Any:
         shape = self._type.shape
         if shape is Shape.SET:
-            return collected(self._type, self._hint, put or [])
+            return collected(self._container, put or [])
         if shape is Shape.LIST:
-            return collected(self._type, self._hint, [value for _, value in put or ()])
+            return collected(self._container, [value for _, value in put or ()])
         if shape is Shape.UDT and is_model(self._hint):
             return made_of(self._hint, {**dict.fromkeys(self._type.names), **(put or {})})
         return put or {}

@@ -50,14 +50,16 @@ class Found(NamedTuple):
 
 
 def recover(files: Files, places: Places, boot_id: str) -> Recovered:
-    """Raises CorruptError where what was published does not check, LossError where the newest segment is gone, OSError,
-    SyncFailedError."""
+    """Raises CorruptError where what was published does not check or a segment was emptied, LossError where the newest
+    segment is gone, OSError, SyncFailedError."""
     found = _look(files, places)
     newest = read_newest(files, places)
-    check_newest(places, newest, found.own)
     bound = read_failed(files, places.failed, boot_id)
     tails = _tails(files, places, found, bound)
     last = max((segment for segment, tail in tails.items() if tail is not None), default=None)
+    # Before anything is deleted: a reader's link may be all that is left of a segment.
+    check_newest(places, newest, found.own, last)
+    _check_kept(files, places, tails, last, newest)
     if newest != last and (newest or last):
         # Before segments without an entry are deleted, of which it may name one.
         write_newest(files, places, last or 0)
@@ -66,7 +68,7 @@ def recover(files: Files, places: Places, boot_id: str) -> Recovered:
             remove_segment(files, places, segment)
         elif not tail.ended:
             _settle(files, places, segment, tail)
-    _sweep(files, places, found)
+    _sweep(files, places, found, min(tails, default=0), last or 0)
     sync_folder(files, places.commitlog)
     sync_folder(files, places.cdc_raw)
     for segment, tail in tails.items():
@@ -110,6 +112,30 @@ def _tails(files: Files, places: Places, found: Found, bound: Position | None) -
     return dict(sorted(tails.items()))
 
 
+def _check_kept(
+    files: Files, places: Places, tails: dict[int, Tail | None], last: int | None, newest: int | None
+) -> None:
+    """CorruptError for a segment that had an entry and has none. `last`: the newest that has one."""
+    for segment in (segment for segment, tail in tails.items() if tail is None):
+        # Segments get their first entries in order, and the header of each is durable before its first entry.
+        if segment > (last or 0) and (segment != newest or _has_header(files, places, segment)):
+            continue
+        raise CorruptError(
+            "a segment has no changes any more",
+            at=Position(segment, 0),
+            file=str(places.own(segment)),
+            expected="changes, as it had some",
+            found="none that check",
+            remedy="The file is damaged: restore it, or move it away and accept what is lost.",
+        )
+
+
+def _has_header(files: Files, places: Places, segment: int) -> bool:
+    with Reader(files, places.own(segment)) as reader:
+        header = reader.header()
+    return header is not None and header.segment == segment
+
+
 def _settle(files: Files, places: Places, segment: int, tail: Tail) -> None:
     """Makes the tail durable by writing it over itself, which makes its pages dirty; then cuts what is behind it."""
     if not tail.whole:
@@ -125,10 +151,18 @@ def _settle(files: Files, places: Places, segment: int, tail: Tail) -> None:
         files.close(fd)
 
 
-def _sweep(files: Files, places: Places, found: Found) -> None:
-    """Names that a crash brought back: a reader's link without the writer's and without a sidecar held nothing."""
+def _sweep(files: Files, places: Places, found: Found, first: int, last: int) -> None:
+    """Names that a crash brought back: a reader's link without the writer's and without a sidecar, of a segment that
+    held nothing or was discarded. `first`, `last`: the oldest and the newest segment of the log's own."""
     for segment in sorted(found.raw - found.named - set(found.own)):
-        unlink_if_there(files, places.raw(segment))
+        # A link between the log's own segments that has an entry can restore the writer's name, which somebody deleted.
+        if not first < segment < last or _is_empty(files, places, segment):
+            unlink_if_there(files, places.raw(segment))
+
+
+def _is_empty(files: Files, places: Places, segment: int) -> bool:
+    with Reader(files, places.raw(segment)) as reader:
+        return read_tail(reader, segment, None, None, whole=False) is None
 
 
 def _end(files: Files, places: Places, segment: int, tail: Tail, named: bool, last: bool) -> None:

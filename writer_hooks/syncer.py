@@ -25,6 +25,7 @@ from writer_hooks.newest_segment import write_newest
 from writer_hooks.open_segment import Section, Segment
 from writer_hooks.places import Places
 from writer_hooks.policy import SyncPolicy
+from writer_hooks.presence import Presence
 from writer_hooks.publisher import Ended, Published, Publisher
 from writer_hooks.writer_errors import SyncFailedError, disk_error
 
@@ -89,8 +90,8 @@ class Syncer:
         self._last: Published | None = None
         self.hooks: list[Callable[[SyncedSection], None]] = []
         self.hook_failures = 0
-        self._prev = end
-        self._noted = 0
+        self._prev, self._noted = end, 0
+        self.presence = Presence(files, places)
         self.flushed = 0
         """Bytes of all sections that are durable."""
         self.syncs = 0
@@ -214,6 +215,8 @@ class Syncer:
         if self._timed is not None:
             self._timed(time.monotonic() - began)
         self.syncs += 1
+        # Before anybody hears of it: the file may have been deleted or moved with all that it holds.
+        self.presence.check(last.segment)
         if not self._durable.advance(key_of(last.position)):
             raise _StoppedError
         self.flushed += sum(len(written.section.plain) for written in self._written)

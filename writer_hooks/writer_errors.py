@@ -25,6 +25,14 @@ class GoneError(SyncFailedError):
     """A file or folder of an open log was deleted or moved: what is written now, nobody would find."""
 
 
+class UnsafeFileError(OSError):
+    """A file or folder of the log through which somebody else's could be written. `documented`: the error to raise."""
+
+    def __init__(self, documented: UsageError) -> None:
+        super().__init__(errno.EPERM, documented.what, documented.file)
+        self.documented = documented
+
+
 def is_gone(error: OSError) -> bool:
     """Whether a file or a folder is not there (any more)."""
     return error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE)
@@ -44,7 +52,7 @@ def dead_after(error: BaseException) -> SystemFailedError:
     return SystemFailedError(
         f"{what}, what was not acknowledged may be lost: {str(error) or type(error).__name__}",
         file=file,
-        remedy=f"Mend the disk. {REOPEN}",
+        remedy=f"{cause.documented.remedy if isinstance(cause, UnsafeFileError) else 'Mend the disk.'} {REOPEN}",
     )
 
 
@@ -57,6 +65,8 @@ def refused_dead(dead: CdcError) -> CdcError:
 
 def disk_error(what: str, error: OSError, path: Path | None = None) -> CdcError:
     """An OSError as the documented error it is."""
+    if isinstance(error, UnsafeFileError):
+        return error.documented
     where = str(path) if path is not None else error.filename
     if error.errno in NOT_ALLOWED:
         return system_error(what, error, where, writes=True)

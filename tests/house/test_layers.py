@@ -52,6 +52,7 @@ WRITER_TOOLS = (
     "position",
     "errors",
     "limits",
+    "on_disk",
     "system_errors",
     "framing",
     "scan",

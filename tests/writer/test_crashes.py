@@ -39,6 +39,13 @@ def test_crash_at_every_call_with_compression(compression: str) -> None:
     crash_everywhere(transactions, seeds=1, second=1, compression=compression, stride=1 if THOROUGH else 4)
 
 
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
+def test_crash_of_a_log_that_makes_segments_ahead(script: Script) -> None:
+    for ahead in range(20 if THOROUGH else 1):
+        stride, second = (1, 20) if THOROUGH else (2, 1)
+        crash_everywhere(script, seeds=1, second=second, seed=ahead, stride=stride, ahead=ahead)
+
+
 @pytest.mark.parametrize(("script", "cap"), [(dropped, Cap(8192, "drop_oldest")), (refused, Cap(8192, "block"))])
 def test_crash_at_every_call_under_a_cap(script: Script, cap: Cap) -> None:
     crash_everywhere(script, seeds=4 if THOROUGH else 1, second=10 if THOROUGH else 1, cap=cap)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum, IntEnum
 from pathlib import Path
@@ -46,15 +47,18 @@ class Name(str):
 Id = NewType("Id", int)
 
 
-def of(type_: Any, name: str = "Row") -> Any:
-    """A class with a key and a field `value` of that type."""
-    return msgspec.defstruct(name, [("id", int), ("value", type_)])
-
-
 def renamed(model: Any, name: str) -> Any:
     """The same class under the name that its type has in the log."""
     model.__name__ = name
     return model
+
+
+SEQUENCE = Annotated[Sequence[int], Cql("list<bigint>")]
+
+
+def of(type_: Any, name: str = "Row") -> Any:
+    """A class with a key and a field `value` of that type."""
+    return msgspec.defstruct(name, [("id", int), ("value", type_)])
 
 
 def table_of(model: Any, **more: Any) -> Table:
@@ -156,6 +160,12 @@ CHANGED = {
     "a text to a type": (str, "x", Place, "expected Place, found 'x'"),
     "int to a class of str": (int, 5, Annotated[Name, Cql("text")], "expected Name, found 5"),
     "str to a named int": (str, "5", Annotated[Id, Cql("bigint")], "expected int, found '5'"),
+    "int to a sequence": (int, 5, SEQUENCE, r"expected .*Sequence\[int\], found 5"),
+    "str to a sequence": (str, "5", SEQUENCE, r"expected .*Sequence\[int\], found '5'"),
+    "a duration to a tuple of str": (timedelta, timedelta(1), Annotated[tuple[str, ...], Cql("list<text>")],
+        r"expected tuple\[str, \.\.\.\], found \(0, 1, 0\)"),
+    "a type to a dict of int": (Place, Place("x"), Annotated[dict[str, int], Cql("map<text, bigint>")],
+        r"expected dict\[str, int\], found {'street': 'x'"),
 }  # fmt: skip
 
 

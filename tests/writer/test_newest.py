@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tailer.errors import LossError, RefusedError
+from tests.helpers.amount import examples
+from tests.helpers.cli import ROOT
+from tests.writer.crash.crashes import Crash, Recorder, Recovery, crashes, log_name
 from tests.writer.crash.disk import Disk, everything_kept, nothing_kept
 from tests.writer.crash.files import FakeFiles
 from tests.writer.crash.session import FOLDER, Session, open_log
 from tests.writer.crash.tables import PLAIN, A
+from tests.writer.crash.workloads import random_script
 from tests.writer.small_log import note, numbers, order, own, small
 
 
@@ -53,11 +60,58 @@ def test_a_missing_newest_segment_is_a_loss_at_open(tmp_path: Path) -> None:
 def test_a_missing_folder_is_a_loss_at_open(tmp_path: Path) -> None:
     segments = written(tmp_path)
     shutil.rmtree(tmp_path / "commitlog")
-    with pytest.raises(LossError, match=rf"at {segments[-1]}:0.*found no segment at all") as got:
+    with pytest.raises(LossError, match=rf"at {segments[-1]}:0.*found no segment with changes") as got:
         small(tmp_path)
     subprocess.run(command_in(got.value), shell=True, check=True)
     with small(tmp_path) as log:
         assert numbers(log.replay()) == list(range(100))
+
+
+KILLED = """
+import os, signal, sys, time
+from tests.writer.small_log import note, small
+
+log = small(sys.argv[1], threads=True)
+for number in range(int(sys.argv[2])):
+    log.append(note(number, 100)).wait()
+while log.appender.spares.ready is None:
+    time.sleep(0.001)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def killed(folder: Path, count: int) -> int:
+    """The newest segment of a log that had the next one ready, and acknowledged so many rows that no reader gets."""
+    done = subprocess.run([sys.executable, "-c", KILLED, str(folder), str(count)], cwd=ROOT, check=False)
+    assert done.returncode == -signal.SIGKILL
+    newest = int((folder / "cdc_raw" / "NEWEST").read_text())
+    assert max(int(path.name.split("-")[2][:-4]) for path in (folder / "commitlog").glob("*.log")) > newest
+    return newest
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_missing_newest_segment_is_a_loss_beside_a_segment_made_ahead(tmp_path: Path, count: int) -> None:
+    newest = killed(tmp_path, count)
+    path_of(tmp_path, newest).unlink()
+    for _ in range(2):
+        with pytest.raises(LossError, match=rf"newest segment of the log is gone at {newest}:0") as got:
+            small(tmp_path)
+    assert ("found no segment with changes" in str(got.value)) is (count == 1)
+    # Its rows are in no other file than the one that the remedy restores.
+    subprocess.run(command_in(got.value), shell=True, check=True)
+    with small(tmp_path) as log:
+        assert numbers(log.replay()) == list(range(count))
+
+
+def test_a_loss_beside_a_segment_made_ahead_may_be_accepted(tmp_path: Path) -> None:
+    newest = killed(tmp_path, 100)
+    path_of(tmp_path, newest).unlink()
+    (tmp_path / "cdc_raw" / "NEWEST").unlink()
+    with small(tmp_path) as log:
+        log.append(note(1000)).wait()
+        *found, last = numbers(log.replay())
+        assert found == list(range(len(found)))
+        assert last == 1000
 
 
 def test_a_loss_may_be_accepted(tmp_path: Path) -> None:
@@ -148,3 +202,44 @@ def test_no_crash_leaves_a_log_that_counts_as_lost() -> None:
             left = FakeFiles(before.after_power_loss(keep))
             open_log(left).close()
             open_log(FakeFiles(left.disk.snapshot())).close()
+
+
+def taken_away(crash: Crash) -> tuple[Disk, Disk, int] | None:
+    """The disk without the newest segment, with it again as the remedy says, and its id; None where readers have no
+    name of it, or no entry was ever written."""
+    newest = int(crash.disk.files_in(FOLDER / "cdc_raw").get("NEWEST", b"0"))
+    if not newest:
+        return None
+    own, raw = (FOLDER / folder / log_name(newest) for folder in ("commitlog", "cdc_raw"))
+    inode = crash.disk.find(own)
+    assert inode is not None, "the segment that NEWEST names is there after every crash"
+    if crash.disk.find(raw) is None:
+        return None
+    lost = crash.disk.snapshot()
+    lost.name(own, None)
+    restored = lost.snapshot()
+    restored.name(own, inode)
+    return lost, restored, newest
+
+
+@pytest.mark.parametrize("seed", range(examples(12)))
+def test_every_crash_can_be_told_from_a_missing_newest_segment(seed: int) -> None:
+    """Random workloads that make segments ahead, and a segment made ahead alone is never taken for the newest."""
+    run = Recorder(ahead=seed)
+    random_script(seed)(run)
+    recovery = Recovery(run.commits, {})
+    rng = random.Random(seed)
+    found = 0
+    for moment in rng.sample(run.moments, min(30, len(run.moments))):
+        for crash in crashes(moment, [rng.randrange(2**32)]):
+            recovery.check(crash)
+            disks = taken_away(crash)
+            if disks is None:
+                continue
+            lost, restored, newest = disks
+            with pytest.raises(LossError, match=f"newest segment of the log is gone at {newest}:0"):
+                open_log(FakeFiles(lost), boot_id=lambda machine=crash.machine: machine)
+            assert lost.find(FOLDER / "cdc_raw" / log_name(newest)) is not None
+            recovery.check(crash._replace(disk=restored))
+            found += 1
+    assert found

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from tailer.errors import RefusedError
 from tailer.position import Position
+from tests.writer.crash.ahead import Ahead
 from tests.writer.crash.disk import Disk, everything_kept, nothing_kept, some_kept
 from tests.writer.crash.files import Call, FakeFiles
 from tests.writer.crash.log import LOG_NAME, Violation
@@ -103,9 +104,11 @@ class Moment(NamedTuple):
 
 
 class Recorder(Session):
-    """A session whose every call leaves a moment behind, but for those that find the world as the last one did."""
+    """A session whose every call leaves a moment behind, but for those that find the world as the last one did.
 
-    def __init__(self, disk: Disk | None = None, **options: Any) -> None:
+    `ahead`: a seed of when segments are made ahead of their use; None: each is made when it is needed."""
+
+    def __init__(self, disk: Disk | None = None, ahead: int | None = None, **options: Any) -> None:
         if disk is None:
             disk = Disk()
             disk.make_folders(FOLDER)
@@ -116,10 +119,13 @@ class Recorder(Session):
         self.commits: list[Commit] = []
         self.discarded, self.discarded_at = 0, Position(0, 0)
         self._looked: dict[str, bytes] | None = None
+        self._ahead: Ahead | None = None
         self.files = FakeFiles(disk, self._before)
         self.clock = Clock()
         options = {"clock": self.clock, **options}
         super().__init__(lambda: open_log(self.files, **options), self.commits)
+        if ahead is not None:
+            self._ahead = Ahead(self.log, ahead)
 
     def clean(self) -> None:
         """A reader deletes what it is done with: every segment below the one it stands in and below its restart."""
@@ -138,6 +144,8 @@ class Recorder(Session):
         return sidecars[max(sidecars)] if sidecars else None
 
     def _before(self, call: Call) -> None:
+        if self._ahead is not None:
+            self._ahead.between()
         self.calls += 1
         self._look()
         disk, acknowledged, appended = self.files.disk, self.acknowledged, len(self.commits)
@@ -333,13 +341,20 @@ def flat(lists: Iterable[list[int]]) -> list[int]:
 
 
 def crash_everywhere(
-    script: Script, *, seeds: int = 2, second: int = 0, seed: int = 0, stride: int = 1, **options: Any
+    script: Script,
+    *,
+    seeds: int = 2,
+    second: int = 0,
+    seed: int = 0,
+    stride: int = 1,
+    ahead: int | None = None,
+    **options: Any,
 ) -> int:
     """A workload, crashed before each (or every `stride`th) of its calls in every way; how many recoveries there were.
 
-    `second`: how many of the crashes are followed by crashes at every call of recovery.
+    `second`: how many of the crashes are followed by crashes at every call of recovery. `ahead`: as `Recorder` has it.
     """
-    recorder = Recorder(**options)
+    recorder = Recorder(ahead=ahead, **options)
     script(recorder)
     rng = random.Random(seed)
     recovery = Recovery(recorder.commits, options)

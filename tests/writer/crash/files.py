@@ -128,6 +128,16 @@ class FakeFiles:
         self._enter("size", self._descriptor(fd).path)
         return len(self._file(fd).cache)
 
+    def there(self, path: Path) -> bool:
+        self._enter("there", path)
+        return self.disk.find(path) is not None
+
+    def identity(self, file: int | Path) -> tuple[int, int]:
+        if isinstance(file, int):
+            return 0, self._descriptor(file).inode
+        self._enter("identity", file)
+        return 0, self._existing(file)
+
     def truncate(self, fd: int, length: int) -> None:
         descriptor = self._descriptor(fd)
         self._enter("truncate", descriptor.path, length)
@@ -175,6 +185,10 @@ class FakeFiles:
             raise _error(errno.EEXIST, path)
         self.disk.folder(path.parent)
         self.disk.name(path, self.disk.add(Folder()))
+
+    def make_folder(self, path: Path) -> None:
+        if self.disk.find(path) is None:
+            self.mkdir(path)
 
     def names(self, path: Path) -> list[str]:
         self._enter("names", path)

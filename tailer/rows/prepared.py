@@ -138,10 +138,11 @@ def _prepare_table(
     table_id: str, definition: TableDefinition, delivered: bool, followed: bool, masking: Masking
 ) -> PreparedTable:
     clustering = _prepare_columns(definition, definition.clustering)
-    columns = _prepare_columns(definition, definition.data_columns)
+    data = definition.data_columns
+    columns = _prepare_columns(definition, data)
     # A dropped column that was added again stands for itself: the new one's type is the one in force.
-    order = sorted(range(len(columns)), key=lambda number: not definition.data_columns[number].dropped)
-    by_name = {definition.data_columns[n].name_bytes: _scan_column(n, columns[n]) for n in order}
+    order = sorted(range(len(columns)), key=lambda number: not data[number].dropped)
+    by_name = {data[n].name_bytes: _scan_column(n, columns[n]) for n in order}
     is_local = definition.id == SYSTEM_LOCAL
     truncations = by_name.get(TRUNCATED_AT.encode()) if is_local else None
     scan = ScanTable(
@@ -151,7 +152,7 @@ def _prepare_table(
         delivered or followed or is_local,
         NO_COLUMN if truncations is None else truncations.number,
         len(definition.partition_key),
-        sum(column.kind == "static" for column in definition.data_columns),
+        sum(column.kind == "static" for column in data),
     )
     key = _prepare_columns(definition, definition.partition_key)
     made = PreparedTable(definition, str(UUID(definition.id)), key, clustering, columns, delivered, followed, scan)

@@ -160,8 +160,9 @@ def with_earlier_columns(
     columns = {column.name: column for column in form.columns}
     keys = {column.name for column in form.columns if column.kind not in ("static", "regular")}
     # The latest one of a name has the name itself, where no column has it today.
-    latest_first = list(reversed(found))
-    latest_first.sort(key=lambda each: order.index(each.column.name))
+    places = {name: number for number, name in enumerate(order)}
+    latest_first = [*reversed(found)]
+    latest_first.sort(key=lambda each: places[each.column.name])
     renamed = dict(form.earlier)
     for each in latest_first:
         name, type_ = each.column.name, each.type

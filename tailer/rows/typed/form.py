@@ -14,7 +14,7 @@ from tailer.rows.prepared import PreparedColumn, PreparedTable
 from tailer.rows.typed.arrays import Repeated
 from tailer.rows.typed.relaid import is_laid_out
 from tailer.scan.record.record import TABLE_KEY_BYTES
-from tailer.schema.model import TableDefinition
+from tailer.schema.model import Column
 from tailer.schema.typed import META, TypedTable
 from tailer.schema.typed_columns import fits, same_values
 from tailer.typed_decode import decode_json
@@ -151,9 +151,11 @@ def _bind(form: Form, table: PreparedTable) -> Bound:
     slots: list[int] = []
     same: list[bool] = []
     moved: set[int] = set()
+    # Of one definition: whoever asks it for each column takes the square of their number.
+    defined = table.definition.data_columns
     for number, column in enumerate(table.columns):
         slot = by_name.get(column.name, MISSING)
-        if slot != MISSING and not _takes(form, slot, table.definition, number, column.type, native):
+        if slot != MISSING and not _takes(form, slot, table.definition.id, defined[number], column.type, native):
             slot = MISSING
         slots.append(slot)
         same.append(slot != MISSING and _is_same(column.type, form.columns[slot].type))
@@ -163,10 +165,11 @@ def _bind(form: Form, table: PreparedTable) -> Bound:
     return Bound(table, tuple(key), tuple(clustering), tuple(slots), tuple(same), misfit, frozenset(moved))
 
 
-def _takes(form: Form, slot: int, definition: TableDefinition, number: int, have: CqlType, native: bool) -> bool:
-    """Whether values of a column have their place in that one of the form, which may be another column of the name."""
-    want, column = form.typed.columns[slot], definition.data_columns[number]
-    is_one = want.is_earlier or column.dropped or (definition.id, column.dropped_time) == (form.typed.id, want.since)
+def _takes(form: Form, slot: int, id: str, column: Column, have: CqlType, native: bool) -> bool:
+    """Whether values of a column have their place in that one of the form, which may be another column of the name.
+    `id`: of the column's table."""
+    want = form.typed.columns[slot]
+    is_one = want.is_earlier or column.dropped or (id, column.dropped_time) == (form.typed.id, want.since)
     return (fits if is_one else same_values)(have, form.columns[slot].type, native)
 
 

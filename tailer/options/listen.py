@@ -26,7 +26,9 @@ def listen_of(value: object) -> Listen | None:
     """What a text or a number says; None for what is none. Without a host it is this machine alone."""
     if isinstance(value, Listen):
         return value
-    found = _LISTEN.fullmatch(str(value).strip()) if isinstance(value, str) or type(value) is int else None
+    if type(value) is int and 0 <= value <= _PORT_MAX:
+        return Listen(LOCAL, value)
+    found = _LISTEN.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None or int(found[2]) > _PORT_MAX:
         return None
     return Listen((found[1] or LOCAL).strip("[]"), int(found[2]))

@@ -158,10 +158,12 @@ class Leases:
             lock = take_consumer(self.state, name, 0.0)
         except RefusedError:
             return
-        if not consumer_path(self.state, name).exists():
-            self._remove(name)
-            self.known.pop(name, None)
-        os.close(lock)
+        try:
+            if not consumer_path(self.state, name).exists():
+                self._remove(name)
+                self.known.pop(name, None)
+        finally:
+            os.close(lock)
 
     def _is_old(self, name: str) -> bool:
         try:

@@ -62,11 +62,22 @@ def is_own_limit(error: BaseException | None) -> bool:
     return False
 
 
+def lack_behind(error: BaseException) -> OSError | None:
+    """The lack of this process or its machine that an error of the system's is; None for all else.
+
+    A resolver that can open no file tells that there is no such name, or that it cannot be asked for now.
+    """
+    from socket import gaierror
+
+    if isinstance(error, gaierror):
+        return lack_of_files()
+    return error if isinstance(error, OSError) and error.errno in OWN_LIMITS else None
+
+
 def lack_of_files(count: int = 3) -> OSError | None:
     """What the system says to a process that opens so many files more; None where it lets it.
 
-    For libraries that do not say why they could not open one: SQLite needs three, and a resolver that opens none tells
-    that there is no such name.
+    For libraries that do not say why they could not open one; SQLite opens three.
     """
     opened: list[int] = []
     try:

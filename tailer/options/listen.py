@@ -7,7 +7,7 @@ from errno import EADDRINUSE, EADDRNOTAVAIL
 from typing import Final, NamedTuple
 
 from tailer.errors import CdcError, SystemFailedError, UsageError
-from tailer.system_errors import is_own_limit, lack_of_files, system_error
+from tailer.system_errors import lack_behind, system_error
 
 LOCAL: Final = "127.0.0.1"
 """Where nobody else comes in."""
@@ -47,8 +47,7 @@ def cannot_listen(listen: Listen, error: Exception, purpose: str = "") -> CdcErr
     what = f"cannot listen on {listen}{purpose}"
     told = f"{what}: {getattr(error, 'strerror', None) or error}"
     if isinstance(error, OSError):
-        lack = error if is_own_limit(error) else lack_of_files() if _asked_in_vain(error) else None
-        if lack is not None:
+        if (lack := lack_behind(error)) is not None:
             return system_error(what, lack)
         if _may_come(listen, error):
             return SystemFailedError(told, remedy=_LATER)
@@ -57,16 +56,10 @@ def cannot_listen(listen: Listen, error: Exception, purpose: str = "") -> CdcErr
     return UsageError(told, remedy="Name an address of this machine.")
 
 
-def _asked_in_vain(error: OSError) -> bool:
-    from socket import gaierror
-
-    return isinstance(error, gaierror)
-
-
 def _may_come(listen: Listen, error: OSError) -> bool:
-    from socket import EAI_AGAIN
+    from socket import EAI_AGAIN, gaierror
 
-    if not _asked_in_vain(error):
+    if not isinstance(error, gaierror):
         return error.errno == EADDRNOTAVAIL
     return error.errno == EAI_AGAIN or _is_of_interface(listen.host)
 

@@ -15,13 +15,13 @@ import pytest
 from tailer.errors import SystemFailedError
 from tailer.framing.name import SegmentName
 from tailer.image_state.folder import lock_folder
-from tailer.sinks.files.held import hold_folder
 from tailer.serve.asked import ByteRange
 from tailer.serve.files import Files
 from tailer.serve.leases import Leases
 from tailer.serve.problems import ProblemError
 from tailer.serve.rate import Bucket
 from tailer.serve.threads import Disk
+from tailer.sinks.files.held import hold_folder
 from tailer.state.consumers import consumer_path, take_consumer
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.lease_file import lease_path

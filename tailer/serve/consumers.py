@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 
 from tailer.errors import QuarantineFullError, RefusedError
+from tailer.retention.forget_dropped import DROPPED_BYTES
 from tailer.retention.move_consumer import forget_held
 from tailer.serve.asked import Claim, check_reader
 from tailer.serve.clients import Client
@@ -116,6 +117,13 @@ class Consumers:
         for whose in [whose for whose in self._asides if whose[1] == name]:
             del self._asides[whose]
         self._leases.forget(name)
+        self._journal.leave_out_dropped(min(DROPPED_BYTES, client.journal_bytes // 4))
+
+    def make_room(self, client: Client) -> bool:
+        """What only dropped consumers said goes from the journal, and what names did that were taken long ago; whether
+        there was anything."""
+        self._forget_old(client)
+        return self._journal.leave_out_dropped(1)
 
     def keep_aside(self, client: Client, name: str, claim: Claim | None, entries: list[Kept]) -> None:
         """`POST /consumers/NAME/quarantine`: durable when this returns; what is there already stays once."""
@@ -169,8 +177,7 @@ class Consumers:
     def _check_most(self, client: Client, name: str) -> None:
         own = self._names(client)
         if name not in own and len(own) >= client.most:
-            for each in own - {*consumer_names(self._state)}:
-                self._leases.forget_old(each)
+            self._forget_old(client)
             own = self._names(client)
         if name not in own and len(own) >= client.most:
             raise not_allowed(
@@ -178,6 +185,10 @@ class Consumers:
                 "Drop one that is not needed any more, or raise the number where the node says who may ask. A name "
                 f"that was taken or dropped counts for {FORGOTTEN_SECONDS / 60:.0f} minutes.",
             )
+
+    def _forget_old(self, client: Client) -> None:
+        for each in self._names(client) - {*consumer_names(self._state)}:
+            self._leases.forget_old(each)
 
     def _names(self, client: Client) -> set[str]:
         """The client's names that leave something in the state folder."""

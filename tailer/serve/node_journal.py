@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 
+from tailer.retention.forget_dropped import dropped_names, leave_out_dropped
 from tailer.state.affected import consumer_of
 from tailer.state.consumers import ConsumerFile, Mark, NodeState
 from tailer.state.folder_journal import FolderJournal
@@ -75,6 +76,13 @@ class NodeJournal:
             self._journal.refresh()
             return self._sizes.of(self._journal, owns)
 
+    def leave_out_dropped(self, least: int) -> bool:
+        """Leave out what there is of dropped consumers, where that is so many bytes or more; whether it was."""
+        with self._lock:
+            self._journal.refresh()
+            gone = dropped_names(self._journal.folder, self._sizes.names(self._journal))
+            return self._sizes.of(self._journal, gone.__contains__) >= least and leave_out_dropped(self._journal)
+
     def numbers_of(self, records: Sequence[AnyRecord]) -> list[int | None]:
         """The numbers of equal records, where they are of a kind that is journalled once."""
         with self._lock:
@@ -114,6 +122,14 @@ class _Sizes:
         self._bytes: Counter[str] = Counter()
 
     def of(self, journal: FolderJournal, owns: Callable[[str], bool]) -> int:
+        self._read(journal)
+        return sum(size for name, size in self._bytes.items() if owns(name))
+
+    def names(self, journal: FolderJournal) -> Collection[str]:
+        self._read(journal)
+        return self._bytes.keys()
+
+    def _read(self, journal: FolderJournal) -> None:
         base, upto = self._upto
         if journal.base.upto != base or journal.count < upto:
             base, upto = journal.base.upto, 0
@@ -122,7 +138,6 @@ class _Sizes:
             if (name := consumer_of(record)) is not None:
                 self._bytes[name] += size_of(record)
         self._upto = base, journal.count
-        return sum(size for name, size in self._bytes.items() if owns(name))
 
 
 def size_of(record: AnyRecord) -> int:

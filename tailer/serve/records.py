@@ -113,6 +113,8 @@ class Records:
 
     def _append_rest(self, client: Client, records: Sequence[AnyRecord], expected: int) -> Sequence[int]:
         full = self._full(client, records)
+        if full is not None and self._consumers.make_room(client):
+            full = self._full(client, records)
         made = None if full is not None else self._journal.append_at(records, expected)
         if made is None:
             # What is there already takes no more room.
@@ -134,8 +136,9 @@ class Records:
             code=SystemFailedError.code,
             expected=f"{client.journal_bytes} bytes of its consumers' records at most",
             found=f"{used}, and {more} more",
-            remedy="Run `cdc-tail clean` on the node, which leaves out what nobody needs; or raise `journal` where the "
-            "node says who may ask.",
+            remedy="Drop consumers that are not needed any more (`cdc-tail consumers DIR drop NAME` on the node): their "
+            "records go. Of those that stay `cdc-tail clean` leaves out what is behind them. Or raise `journal` where "
+            "the node says who may ask.",
         )
         return ProblemError(507, problem)
 

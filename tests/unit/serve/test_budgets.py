@@ -12,12 +12,16 @@ import pytest
 
 from tailer.errors import CorruptError, QuarantineFullError, UsageError
 from tailer.position import Position
+from tailer.retention.move_consumer import drop_consumer
 from tailer.serve.clients import JOURNAL_BYTES_MAX, Client, Clients, read_tokens
 from tailer.serve.leases import FORGOTTEN_SECONDS
-from tailer.state.consumers import take_consumer
+from tailer.state.affected import consumer_of
+from tailer.state.consumers import consumer_path, read_consumer, take_consumer
 from tailer.state.folder_journal import FolderJournal
+from tailer.state.journal_records import AnyRecord, OptionsRecord
 from tailer.state.lock import state_lock
 from tailer.state.quarantine import Quarantine
+from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import LogFolder, one_row_log, simple_table
 from tests.helpers.served import TOKEN, Answer, ServedNode, served
 
@@ -162,6 +166,136 @@ def test_a_client_has_so_much_of_the_journal(node: ServedNode, state: Path) -> N
         journal.compact(FIRST, lambda records: [each for each in records if each.n != 1])
     assert posted(node, "a-1", headers, 900, 8).status == 200
     assert posted(node, "a-1", headers, 900, 9).status == 507
+
+
+def given(node: ServedNode, name: str, headers: dict[str, str], size: int, token: str = ANNA) -> Answer:
+    """What `--schema` of a reader gives: a definition for its consumer alone. As the reader does, it asks again where
+    the journal has gone on."""
+    delta = {"table": "tables", "keyspace": "ks", "clustering": [name], "cells": {"id": [1, "x" * size]}}
+    record = {"kind": "own_schema", "consumer": name, "at": [FIRST, 0], "source": "file x.cql", "deltas": [delta]}
+    for _ in range(3):
+        count = node.ask("GET", f"/records?from={10**9}", token=token).json["count"]
+        asked = {"expected": count, "records": [record], "consumer": name}
+        answer = node.ask("POST", "/records", asked, headers, token=token)
+        if answer.status == 200 or answer.error != "behind":
+            break
+    return answer
+
+
+def dropped(node: ServedNode, name: str, version: int, token: str = ANNA) -> None:
+    headers = {"X-Cdc-Lease": str(version), "X-Cdc-Reader": "r"}
+    assert node.ask("DELETE", f"/consumers/{name}", None, headers, token=token).status == 200
+
+
+def journal_of(state: Path, name: str) -> list[AnyRecord]:
+    return [record for record in FolderJournal(state).read() if consumer_of(record) == name]
+
+
+MANY = Client("anna", "a-", 1000, journal_bytes=JOURNAL, quarantine_bytes=QUARANTINE)
+
+
+@pytest.fixture
+def churned(log: LogFolder) -> Iterator[ServedNode]:
+    """Anna may have so many names that it is the journal alone that she fills."""
+    bert = Client("bert", "b-", 1000, journal_bytes=JOURNAL, quarantine_bytes=QUARANTINE)
+    with served(log.path, clients=Clients({}, [(ANNA.encode(), MANY), (BERT.encode(), bert)])) as found:
+        yield found
+
+
+@pytest.mark.parametrize("ends", ["dropped", "given back", "dropped on the node"])
+def test_consumers_that_are_gone_hold_no_room(churned: ServedNode, state: Path, ends: str) -> None:
+    """New names for ever, each with definitions of its own: five of them fill the room."""
+    register(churned, "b-1", BERT)
+    stands = read_consumer(consumer_path(state, "b-1"), "b-1").nodes["n"].offset
+    bert = lease(churned, "b-1", BERT)
+    assert given(churned, "b-1", bert, 700, BERT).status == 200
+    kept = journal_of(state, "b-1")
+    for number in range(20):
+        name = f"a-{number}"
+        version = register(churned, name) if ends != "given back" else take(churned, name).json["version"]
+        headers = {"X-Cdc-Lease": str(version), "X-Cdc-Reader": "r"}
+        answer = given(churned, name, headers, 700)
+        assert answer.status == 200, (number, answer.body)
+        if ends == "dropped":
+            dropped(churned, name, version)
+            continue
+        assert take(churned, name, version=version, gives_back=True).status == 200
+        if ends == "dropped on the node":
+            drop_consumer(state, name)
+    # Nobody else is touched: neither a consumer's records, nor an offset from before.
+    assert journal_of(state, "b-1") == kept
+    FolderJournal(state).check(stands)
+    assert posted(churned, "b-1", bert, 100, 9, BERT).status == 200
+    assert sum(len(journal_of(state, f"a-{number}")) for number in range(20)) <= 5
+
+
+def test_a_drop_makes_room_at_once_where_much_is_left(churned: ServedNode, state: Path) -> None:
+    for number in range(4):
+        version = register(churned, f"a-{number}")
+        assert given(churned, f"a-{number}", lease(churned, f"a-{number}"), 700).status == 200
+        assert version
+    register(churned, "a-other")
+    for number in range(4):
+        dropped(churned, f"a-{number}", lease_version(churned, f"a-{number}"))
+    # A journal is written anew for a part of the room, and not for each name.
+    assert sum(len(journal_of(state, f"a-{number}")) for number in range(4)) <= 1
+
+
+def lease_version(node: ServedNode, name: str, token: str = ANNA) -> int:
+    version: int = take(node, name, token).json["version"]
+    return version
+
+
+def test_with_the_same_name_again_and_again(churned: ServedNode, state: Path) -> None:
+    for number in range(20):
+        version = register(churned, "a-1")
+        answer = given(churned, "a-1", {"X-Cdc-Lease": str(version), "X-Cdc-Reader": "r"}, 700 + number)
+        assert answer.status == 200, (number, answer.body)
+        dropped(churned, "a-1", version)
+
+
+def test_what_somebody_may_need_stays(churned: ServedNode, state: Path) -> None:
+    """A name that is held or taken, entries in quarantine, a state of images: their records count."""
+    running = take_consumer(state, "a-running")
+    beside = FolderJournal(state)
+    for name in ("a-running", "a-images", "a-gone"):
+        beside.append([OptionsRecord(consumer=name, options={"tables": [name]})])
+    (state / "images" / "a-images").mkdir(parents=True)
+    assert given(churned, "a-taken", lease(churned, "a-taken"), 100).status == 200
+    aside = register(churned, "a-aside")
+    headers = {"X-Cdc-Lease": str(aside), "X-Cdc-Reader": "r"}
+    assert given(churned, "a-aside", headers, 100).status == 200
+    assert put_aside(churned, "a-aside", headers, 1).status == 200
+    dropped(churned, "a-aside", aside)
+    try:
+        headers = lease(churned, "a-1")
+        answers = [given(churned, "a-1", headers, 500 + number).status for number in range(10)]
+        assert answers[-1] == 507
+    finally:
+        os.close(running)
+    kept = {name: len(journal_of(state, f"a-{name}")) for name in ("running", "images", "taken", "aside", "gone")}
+    assert kept == {"running": 1, "images": 1, "taken": 1, "aside": 1, "gone": 0}
+    # Once its entries are moved away nobody needs them any more.
+    (state / "quarantine" / "a-aside.jsonl").unlink()
+    given(churned, "a-1", headers, 900)
+    assert journal_of(state, "a-aside") == []
+
+
+def test_what_the_sentence_names_makes_room(churned: ServedNode, log: LogFolder, state: Path) -> None:
+    """Its remedy, as it stands there."""
+    version = register(churned, "a-1")
+    headers = {"X-Cdc-Lease": str(version), "X-Cdc-Reader": "r"}
+    full = [posted(churned, "a-1", headers, 900, number) for number in range(6)][-1]
+    assert (full.status, full.error) == (507, "journal-full")
+    assert "`cdc-tail consumers DIR drop NAME`" in full.json["remedy"]
+    other = lease(churned, "a-2")
+    assert given(churned, "a-2", other, 900).status == 507
+    # `clean`, which the sentence named alone once, frees nothing of a consumer that stays.
+    assert take(churned, "a-1", version=version, gives_back=True).status == 200
+    assert run_cli(["clean", log.path]).code == 0
+    assert given(churned, "a-2", other, 900).status == 507
+    assert run_cli(["consumers", log.path, "drop", "a-1"]).code == 0
+    assert given(churned, "a-2", other, 900).status == 200
 
 
 # The quarantine

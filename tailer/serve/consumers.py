@@ -10,6 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from tailer.serve.clients import Client
 from tailer.serve.leases import FORGOTTEN_SECONDS, Lease, Leases
 from tailer.serve.node_journal import NodeJournal
 from tailer.serve.problems import BusyError, ProblemError, conflict, not_allowed, of_error, refused
+from tailer.serve.shares import Shares
 from tailer.state.consumers import (
     VERSION,
     ConsumerFile,
@@ -59,6 +61,7 @@ class Consumers:
         self._leases = leases
         self._journal = journal
         self._cleaned_tag = cleaned_tag
+        self._shares = Shares(leases)
         self._taking = threading.Lock()
         self._stands: dict[str, ConsumerFile] = {}
         self._asides: dict[tuple[str, str, str], Quarantine] = {}
@@ -119,6 +122,13 @@ class Consumers:
         self._leases.forget(name)
         self._journal.leave_out_dropped(min(DROPPED_BYTES, client.journal_bytes // 4))
 
+    def used(self, client: Client, more: int) -> int:
+        """How many bytes of the journal are records of the client's consumers, who wants to add so many more."""
+        every = self._journal.bytes_of(client.owns)
+        # Where all that it may have fits nobody has to ask files whose each is.
+        fits = every + more <= client.journal_bytes
+        return every if fits else self._journal.bytes_of(partial(self._shares.counts, client))
+
     def make_room(self, client: Client) -> bool:
         """What only dropped consumers said goes from the journal, and what names did that were taken long ago; whether
         there was anything."""
@@ -147,7 +157,8 @@ class Consumers:
         whose = client.name, name, node
         kept = self._asides.pop(whose, None)
         if kept is None or not kept.is_current():
-            kept = Quarantine(self._state, name, node, client.quarantine_bytes, counts=client.owns)
+            own = partial(self._shares.has, client)
+            kept = Quarantine(self._state, name, node, client.quarantine_bytes, counts=own)
         if kept.places <= _PLACES_MAX:
             self._asides[whose] = kept
             if len(self._asides) > _ASIDES_MAX:
@@ -167,7 +178,8 @@ class Consumers:
         with self._taking:
             self._check_most(client, name)
             holder = f"{asked.program or 'a reader'} on {asked.host or 'another machine'}"
-            lease = self._leases.take(name, asked.reader, "".join(filter(str.isprintable, holder))[:100])
+            shown = "".join(filter(str.isprintable, holder))[:100]
+            lease = self._leases.take(name, client.name, asked.reader, shown)
         # Before the first offset leaves: it says whose it is.
         id = self._journal.identify()
         self._stands.pop(name, None)
@@ -181,9 +193,10 @@ class Consumers:
             own = self._names(client)
         if name not in own and len(own) >= client.most:
             raise not_allowed(
-                f"there are {len(own)} consumers already, and {client.name} may have {client.most}",
+                f"{client.name} has {len(own)} consumers already, and may have {client.most}",
                 "Drop one that is not needed any more, or raise the number where the node says who may ask. A name "
-                f"that was taken or dropped counts for {FORGOTTEN_SECONDS / 60:.0f} minutes.",
+                f"that was taken or dropped counts for {FORGOTTEN_SECONDS / 60:.0f} minutes, and as long as it has "
+                "entries in quarantine (`cdc-tail quarantine DIR list` on the node).",
             )
 
     def _forget_old(self, client: Client) -> None:
@@ -192,7 +205,7 @@ class Consumers:
 
     def _names(self, client: Client) -> set[str]:
         """The client's names that leave something in the state folder."""
-        return {each for each in (*consumer_names(self._state), *leased_names(self._state)) if client.owns(each)}
+        return {each for each in leased_names(self._state) if self._shares.has(client, each)}
 
     def _save(self, name: str, file: ConsumerFile, asked: PutConsumer) -> None:
         stands = self._standing(name)

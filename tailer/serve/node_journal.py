@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +35,7 @@ class NodeJournal:
         self._lock = threading.Lock()
         self._journal = FolderJournal(state)
         self._sizes = _Sizes()
+        self._stays: dict[str, int] = {}
 
     @property
     def id(self) -> str:
@@ -80,8 +81,15 @@ class NodeJournal:
         """Leave out what there is of dropped consumers, where that is so many bytes or more; whether it was."""
         with self._lock:
             self._journal.refresh()
-            gone = dropped_names(self._journal.folder, self._sizes.names(self._journal))
-            return self._sizes.of(self._journal, gone.__contains__) >= least and leave_out_dropped(self._journal)
+            before = self._sizes.by_name(self._journal)
+            gone = dropped_names(self._journal.folder, before)
+            if sum(before[name] - self._stays.get(name, 0) for name in gone) < least:
+                return False
+            done = leave_out_dropped(self._journal)
+            after = self._sizes.by_name(self._journal)
+            # It is not tried again for what stays of a name whatever becomes of it.
+            self._stays = {name: after[name] for name in gone if name in after}
+            return done
 
     def numbers_of(self, records: Sequence[AnyRecord]) -> list[int | None]:
         """The numbers of equal records, where they are of a kind that is journalled once."""
@@ -122,14 +130,9 @@ class _Sizes:
         self._bytes: Counter[str] = Counter()
 
     def of(self, journal: FolderJournal, owns: Callable[[str], bool]) -> int:
-        self._read(journal)
-        return sum(size for name, size in self._bytes.items() if owns(name))
+        return sum(size for name, size in self.by_name(journal).items() if owns(name))
 
-    def names(self, journal: FolderJournal) -> Collection[str]:
-        self._read(journal)
-        return self._bytes.keys()
-
-    def _read(self, journal: FolderJournal) -> None:
+    def by_name(self, journal: FolderJournal) -> dict[str, int]:
         base, upto = self._upto
         if journal.base.upto != base or journal.count < upto:
             base, upto = journal.base.upto, 0
@@ -138,6 +141,7 @@ class _Sizes:
             if (name := consumer_of(record)) is not None:
                 self._bytes[name] += size_of(record)
         self._upto = base, journal.count
+        return dict(self._bytes)
 
 
 def size_of(record: AnyRecord) -> int:

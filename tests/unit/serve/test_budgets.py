@@ -16,10 +16,12 @@ from tailer.retention.move_consumer import drop_consumer
 from tailer.serve.clients import JOURNAL_BYTES_MAX, Client, Clients, read_tokens
 from tailer.serve.leases import FORGOTTEN_SECONDS
 from tailer.state.affected import consumer_of
-from tailer.state.consumers import consumer_path, read_consumer, take_consumer
+from tailer.state.consumer import Consumer
+from tailer.state.consumers import ConsumerFile, consumer_path, read_consumer, take_consumer, write_consumer
 from tailer.state.folder_journal import FolderJournal
-from tailer.state.journal_records import AnyRecord, OptionsRecord
+from tailer.state.journal_records import AnyRecord, GenerationRecord, OptionsRecord
 from tailer.state.lock import state_lock
+from tailer.state.modes import make_folder
 from tailer.state.quarantine import Quarantine
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import LogFolder, one_row_log, simple_table
@@ -332,6 +334,127 @@ def test_a_client_has_so_much_of_the_quarantine(node: ServedNode, state: Path, m
         beside.keep(Position(FIRST, 3), "f", CorruptError("r"), bytes(500))
     # What is there is answered still.
     assert put_aside(node, "a-1", headers, 1).status == 200
+
+
+# Whose room it is
+
+
+ONE, TWO = "token-of-one-long-enough", "token-of-two-long-enough"
+"""Of clients who may have every consumer."""
+ALIKE = Clients(
+    {},
+    [
+        (ONE.encode(), Client("one", "", NAMES, journal_bytes=JOURNAL, quarantine_bytes=QUARANTINE)),
+        (TWO.encode(), Client("two", "", NAMES, journal_bytes=JOURNAL, quarantine_bytes=QUARANTINE)),
+    ],
+)
+
+
+@pytest.fixture
+def alike(log: LogFolder) -> Iterator[ServedNode]:
+    with served(log.path, clients=ALIKE) as found:
+        yield found
+
+
+def fills(node: ServedNode, name: str, headers: dict[str, str], token: str) -> tuple[int, int]:
+    """How many records and entries fit."""
+    records = [posted(node, name, headers, 900, number, token).status for number in range(6)]
+    entries = [put_aside(node, name, headers, number, token).status for number in range(6)]
+    assert {*records, *entries} == {200, 507}
+    return records.count(200), entries.count(200)
+
+
+def test_clients_without_a_prefix_have_room_of_their_own(alike: ServedNode, state: Path) -> None:
+    FolderJournal(state).append_skip("beside", Position(FIRST, 1), CorruptError("x" * 2 * JOURNAL))
+    Consumer(state, "beside").close()
+    write_consumer(state, ConsumerFile("beside", {}))
+    Quarantine(state, "beside", "n").keep(Position(FIRST, 1), "f", CorruptError("r"), bytes(QUARANTINE))
+    assert fills(alike, "c-1", lease(alike, "c-1", ONE), ONE) == (4, 4)
+    assert fills(alike, "c-2", lease(alike, "c-2", TWO), TWO) == (4, 4)
+    # What they fill is in no room of consumers on the node.
+    Quarantine(state, "beside", "n", 3 * QUARANTINE).keep(Position(FIRST, 2), "f", CorruptError("r"), bytes(100))
+
+
+def test_each_of_them_has_as_many_names(alike: ServedNode, state: Path) -> None:
+    for number in range(3 * NAMES):
+        write_consumer_of(state, f"beside-{number}")
+    for token in (ONE, TWO):
+        for number in range(NAMES):
+            register(alike, f"of-{token[9:12]}-{number}", token)
+        assert (take(alike, "one-more", token).status, take(alike, "one-more", token).error) == (403, "not-allowed")
+
+
+def write_consumer_of(state: Path, name: str) -> None:
+    make_folder(state / "consumers")
+    write_consumer(state, ConsumerFile(name, {}))
+
+
+def test_whose_room_it_is_outlives_the_server(log: LogFolder, state: Path) -> None:
+    with served(log.path, clients=ALIKE) as first:
+        assert fills(first, "c-1", lease(first, "c-1", ONE), ONE) == (4, 4)
+    with served(log.path, clients=ALIKE) as second:
+        assert fills(second, "c-2", lease(second, "c-2", TWO), TWO) == (4, 4)
+        mine = lease(second, "c-1", ONE)
+        assert posted(second, "c-1", mine, 900, 9, ONE).status == 507
+        assert take(second, "c-1", ONE, version=int(mine["X-Cdc-Lease"]), gives_back=True).status == 200
+        # Whoever takes the name has what is its.
+        assert posted(second, "c-1", lease(second, "c-1", TWO), 100, 10, TWO).status == 507
+        assert posted(second, "c-3", lease(second, "c-3", ONE), 900, 1, ONE).status == 200
+
+
+def test_a_name_from_before_counts_for_whoever_may_have_it(alike: ServedNode, state: Path) -> None:
+    """A lease of an earlier version does not say who took it."""
+    FolderJournal(state).append_skip("c-old", Position(FIRST, 1), CorruptError("x" * JOURNAL))
+    (state / "consumers").mkdir(exist_ok=True)
+    (state / "consumers" / "c-old.lease").write_text('{"version":3,"reader":"r","v":1}')
+    for token, name in ((ONE, "c-1"), (TWO, "c-2")):
+        assert posted(alike, name, lease(alike, name, token), 100, 1, token).status == 507
+
+
+@pytest.mark.parametrize("ends", ["given back", "dropped"])
+def test_entries_stay_in_the_room_of_who_put_them_there(node: ServedNode, state: Path, ends: str) -> None:
+    """Also where nothing else is left of the name, for whatever time: neither another name nor the node has less."""
+    headers = lease(node, "a-1")
+    assert [put_aside(node, "a-1", headers, number).status for number in range(5)] == [200, 200, 200, 200, 507]
+    version = int(headers["X-Cdc-Lease"])
+    if ends == "dropped":
+        register(node, "a-1")
+        dropped(node, "a-1", lease_version(node, "a-1"))
+    else:
+        assert take(node, "a-1", version=version, gives_back=True).status == 200
+    long_ago = time.time() - FORGOTTEN_SECONDS - 1
+    os.utime(state / "consumers" / "a-1.lease", (long_ago, long_ago))
+    for number in range(2, NAMES + 1):
+        take(node, f"a-{number}")
+    full = take(node, "a-more")
+    assert (full.status, full.error) == (403, "not-allowed")
+    assert "quarantine" in full.json["remedy"]
+    assert put_aside(node, "a-2", lease(node, "a-2"), 1).status == 507
+    beside = Quarantine(state, "beside", "n", 3000)
+    beside.keep(Position(FIRST, 1), "f", CorruptError("r"), bytes(500))
+    (state / "quarantine" / "a-1.jsonl").rename(state / "moved-away.jsonl")
+    assert take(node, "a-more").status == 200
+    assert put_aside(node, "a-2", lease(node, "a-2"), 1).status == 200
+
+
+def test_a_full_room_is_not_written_anew_for_every_request(
+    churned: ServedNode, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stays of a dropped consumer, the generation that its name begins with, is no reason."""
+    FolderJournal(state).append([GenerationRecord(consumer="a-0", generation=2)])
+    headers = lease(churned, "a-1")
+    asked: list[int] = []
+    compact = FolderJournal.compact
+
+    def counted(self: FolderJournal, *given: Any, **named: Any) -> Any:
+        asked.append(1)
+        return compact(self, *given, **named)
+
+    monkeypatch.setattr(FolderJournal, "compact", counted)
+    answers = [posted(churned, "a-1", headers, 900, number).status for number in range(20)]
+    assert answers[-10:] == [507] * 10
+    assert len(asked) <= 1
+    assert len(journal_of(state, "a-0")) == 1
 
 
 # What the files of clients say

@@ -166,7 +166,7 @@ def test_a_segment_that_is_served_and_cannot_be_looked_at_is_closed(
 
 def test_a_name_that_cannot_be_forgotten_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     leases = Leases(tmp_path, lambda: 100.0)
-    leases.take("c", "reader", "")
+    leases.take("c", "anna", "reader", "")
     leases.close()
     os.utime(lease_path(tmp_path, "c"), (1.0, 1.0))
     before = descriptors()

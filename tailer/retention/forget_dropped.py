@@ -7,6 +7,7 @@ No other consumer goes by them, wherever it stands: so no offset becomes too old
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -34,12 +35,17 @@ def dropped_names(state: Path, names: Iterable[str]) -> set[str]:
 
 
 def forget_dropped(state: Path, least: int = DROPPED_BYTES) -> None:
-    """Leave out of a state's journal what there is of dropped consumers, where that is so many bytes or more."""
-    journal = FolderJournal(state)
-    records = journal.read()
-    kept = {record.n for record in _left(state, records)}
-    if sum(len(encode(record)) for record in records if record.n not in kept) >= least:
-        leave_out_dropped(journal)
+    """Leave out of a state's journal what there is of dropped consumers, where that is so many bytes or more.
+
+    The drop is done before. What keeps this from being done, a journal that cannot be read or a disk that is full, is
+    told where the journal is needed.
+    """
+    with suppress(CdcError):
+        journal = FolderJournal(state)
+        records = journal.read()
+        kept = {record.n for record in _left(state, records)}
+        if sum(len(encode(record)) for record in records if record.n not in kept) >= least:
+            leave_out_dropped(journal)
 
 
 def leave_out_dropped(journal: FolderJournal) -> bool:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from tailer.errors import QuarantineFullError, RefusedError
+from tailer.errors import CdcError, QuarantineFullError, RefusedError
 from tailer.retention.forget_dropped import DROPPED_BYTES
 from tailer.retention.move_consumer import forget_held
 from tailer.serve.asked import Claim, check_reader
@@ -101,6 +101,8 @@ class Consumers:
             lease.away.say(asked.away)
         if asked.gives_back:
             self._leases.release(lease)
+            if not consumer_path(self._state, name).exists():
+                self._leave_out(client)
         return LeaseAnswer(lease.version, self._leases.rest(lease))
 
     def drop(self, client: Client, name: str, claim: Claim | None) -> None:
@@ -120,7 +122,7 @@ class Consumers:
         for whose in [whose for whose in self._asides if whose[1] == name]:
             del self._asides[whose]
         self._leases.forget(name)
-        self._journal.leave_out_dropped(min(DROPPED_BYTES, client.journal_bytes // 4))
+        self._leave_out(client)
 
     def used(self, client: Client, more: int) -> int:
         """How many bytes of the journal are records of the client's consumers, who wants to add so many more."""
@@ -198,6 +200,12 @@ class Consumers:
                 f"that was taken or dropped counts for {FORGOTTEN_SECONDS / 60:.0f} minutes, and as long as it has "
                 "entries in quarantine (`cdc-tail quarantine DIR list` on the node).",
             )
+
+    def _leave_out(self, client: Client) -> None:
+        """What only dropped consumers said goes from the journal, where that is worth writing it anew."""
+        # The request is done without it. What keeps it from that is told where the journal is written next.
+        with suppress(CdcError):
+            self._journal.leave_out_dropped(min(DROPPED_BYTES, client.journal_bytes // 4))
 
     def _forget_old(self, client: Client) -> None:
         for each in self._names(client) - {*consumer_names(self._state)}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterator
@@ -246,6 +247,44 @@ def test_a_drop_makes_room_at_once_where_much_is_left(churned: ServedNode, state
 def lease_version(node: ServedNode, name: str, token: str = ANNA) -> int:
     version: int = take(node, name, token).json["version"]
     return version
+
+
+@pytest.mark.parametrize("ends", ["dropped", "given back"])
+def test_where_nobody_has_a_bound(log: LogFolder, state: Path, ends: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--no-auth`: nobody's room is ever full."""
+    monkeypatch.setattr("tailer.serve.consumers.DROPPED_BYTES", 3000)
+    with served(log.path) as node:
+        for number in range(12):
+            name = f"c-{number}"
+            version = register(node, name) if ends == "dropped" else take(node, name).json["version"]
+            assert given(node, name, {"X-Cdc-Lease": str(version), "X-Cdc-Reader": "r"}, 700).status == 200
+            if ends == "dropped":
+                dropped(node, name, version)
+            else:
+                assert take(node, name, version=version, gives_back=True).status == 200
+    assert sum(len(journal_of(state, f"c-{number}")) for number in range(12)) <= 4
+
+
+def test_a_drop_is_done_whatever_becomes_of_the_room(
+    churned: ServedNode, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    version = register(churned, "a-1")
+    headers = {"X-Cdc-Lease": str(version), "X-Cdc-Reader": "r"}
+    assert given(churned, "a-1", headers, 3000).status == 200
+
+    def full(*args: object, **named: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tailer.state.folder_journal.write_base", full)
+        dropped(churned, "a-1", version)
+    assert len(journal_of(state, "a-1")) == 1
+    # On the node also where nobody can read the journal.
+    register(churned, "a-2")
+    assert take(churned, "a-2", version=lease_version(churned, "a-2"), gives_back=True).status == 200
+    (state / "journal").write_bytes(b"damaged\n" * 3)
+    drop_consumer(state, "a-2")
+    assert not consumer_path(state, "a-2").exists()
 
 
 def test_with_the_same_name_again_and_again(churned: ServedNode, state: Path) -> None:

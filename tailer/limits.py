@@ -68,3 +68,12 @@ DIGITS_MAX: Final = 20
 def whole_number(text: str) -> int | None:
     """The number that ASCII digits say; None for any other text, and for one of more than DIGITS_MAX digits."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= DIGITS_MAX else None
+
+
+def shown(value: object, most: int = 200) -> str:
+    """A value as a sentence shows it, `most` letters of it. Files in TOML and YAML may have whole numbers of any length
+    (in hex digits), of which Python makes no text."""
+    try:
+        return repr(value)[:most]
+    except ValueError:
+        return "a number of thousands of digits"

@@ -104,7 +104,7 @@ class SafeOpen(NamedTuple):
                 except FileExistsError:
                     # Somebody has made it just now.
                     return self._open(path, flags, folder)
-            with _closed_on_error(descriptor):
+            with closed_on_error(descriptor):
                 _set_mode(descriptor, FILE_MODE)
             return descriptor
 
@@ -117,7 +117,7 @@ class SafeOpen(NamedTuple):
             except FileExistsError:
                 os.unlink(path.name, dir_fd=folder)
                 descriptor = self._open(path, new, folder)
-            with _closed_on_error(descriptor):
+            with closed_on_error(descriptor):
                 _set_mode(descriptor, FILE_MODE)
             return descriptor
 
@@ -193,7 +193,7 @@ class SafeOpen(NamedTuple):
                 remedy=f"Nothing is written through links. {self.remedy}",
             )
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with _closed_on_error(descriptor):
+        with closed_on_error(descriptor):
             mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
             if mode & stat.S_IWOTH:
                 raise UsageError(
@@ -215,7 +215,7 @@ class SafeOpen(NamedTuple):
             if error.errno in _OTHERS:
                 raise self._no_file(path, path.lstat().st_mode) from error
             raise
-        with _closed_on_error(descriptor):
+        with closed_on_error(descriptor):
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
                 raise self._no_file(path, status.st_mode)
@@ -243,7 +243,8 @@ class SafeOpen(NamedTuple):
 
 
 @contextlib.contextmanager
-def _closed_on_error(descriptor: int) -> Iterator[None]:
+def closed_on_error(descriptor: int) -> Iterator[None]:
+    """The descriptor is closed where the steps inside raise: nobody else has it yet."""
     try:
         yield
     except BaseException:

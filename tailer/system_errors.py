@@ -62,6 +62,35 @@ def is_own_limit(error: BaseException | None) -> bool:
     return False
 
 
+def lack_behind(error: BaseException) -> OSError | None:
+    """The lack of this process or its machine that an error of the system's is; None for all else.
+
+    A resolver that can open no file tells that there is no such name, or that it cannot be asked for now.
+    """
+    from socket import gaierror
+
+    if isinstance(error, gaierror):
+        return lack_of_files()
+    return error if isinstance(error, OSError) and error.errno in OWN_LIMITS else None
+
+
+def lack_of_files(count: int = 3) -> OSError | None:
+    """What the system says to a process that opens so many files more; None where it lets it.
+
+    For libraries that do not say why they could not open one; SQLite opens three.
+    """
+    opened: list[int] = []
+    try:
+        for _ in range(count):
+            opened.append(os.open("/", os.O_PATH | os.O_CLOEXEC))
+    except OSError as error:
+        return error if error.errno in OWN_LIMITS else None
+    finally:
+        for each in opened:
+            os.close(each)
+    return None
+
+
 def lack_of_memory(error: BaseException) -> OwnLimitError | None:
     """An error as the lack of memory that it is; None for all else. Python and the dynamic loader have no class for
     some of them."""

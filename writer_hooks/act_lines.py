@@ -140,7 +140,11 @@ def _attrs(act: Mapping[str, Any], line: str) -> dict[str, Any] | None:
     if act.get("attrs") is None:
         return None
     _object(act, "attrs")
-    attrs: dict[str, Any] = json.loads(line)["attrs"]
+    try:
+        attrs: dict[str, Any] = json.loads(line)["attrs"]
+    except ValueError as error:
+        # Of a number of thousands of digits Python makes none.
+        raise UsageError("attrs", expected="numbers of up to 64 bits", found=str(error)) from None
     return attrs
 
 

@@ -57,7 +57,11 @@ class Reader:
         self._files = files
         self._fd = files.open(path, write=False)
         self.path = path
-        self.size = files.size(self._fd)
+        try:
+            self.size = files.size(self._fd)
+        except BaseException:
+            files.close(self._fd)
+            raise
         self._window = b""
         self._at = 0
 

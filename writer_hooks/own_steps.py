@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -173,11 +173,14 @@ class OwnSteps:
         )
 
     def close(self) -> None:
-        """Ends it; what was not saved comes again at the next start."""
+        """Ends it, and tells how much was left out in all; what was not saved comes again at the next start."""
         if self.open:
             self.open = False
             self._buffer.release(self._room)
-            self.tail.close()
+            try:
+                self._tell(self.tail.last_notices())
+            finally:
+                self.tail.close()
 
     def at_end(self) -> bool:
         """Whether the log is closed and everything of it was read."""
@@ -221,6 +224,7 @@ class OwnSteps:
             step = self.tail.handed(segment, place, run, self._path_of(segment))
         except FileNotFoundError:
             return None
+        self._tell(step.notices)
         self._lag = time.monotonic() - section.synced
         self._durable = time.time() - self._lag
         self._switch("buffer")
@@ -229,9 +233,7 @@ class OwnSteps:
     def _from_segments(self, patience: float) -> Step | None:
         """What the files have; None where that is nothing yet."""
         step = self.tail.step()
-        for notice in step.notices:
-            _log.info("subscription %s: %s", self._name, notice)
-            self._say(notice)
+        self._tell(step.notices)
         if step.tasks or step.moved:
             self._durable = None
             self._switch("segments")
@@ -241,6 +243,11 @@ class OwnSteps:
         else:
             self.tail.wait(patience)
         return None
+
+    def _tell(self, notices: Iterable[str]) -> None:
+        for notice in notices:
+            _log.info("subscription %s: %s", self._name, notice)
+            self._say(notice)
 
     def _accept(self, error: CdcError) -> None:
         with self._saving:

@@ -13,7 +13,7 @@ from tailer.cli.as_owner import as_state_owner
 from tailer.cli.command import command
 from tailer.cli.standard_error import STANDARD_ERROR
 from tailer.errors import UsageError
-from tailer.options.listen import Listen
+from tailer.options.listen import Listen, cannot_listen
 from tailer.options.to_terminal import DIR
 
 if TYPE_CHECKING:
@@ -117,8 +117,5 @@ def _is_loopback(listen: Listen) -> bool:
     try:
         found = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:
-        raise UsageError(
-            f"cannot listen on {listen}: {getattr(error, 'strerror', None) or error}",
-            remedy="Name an address of this machine.",
-        ) from error
+        raise cannot_listen(listen, error) from error
     return all(ipaddress.ip_address(str(each[4][0]).partition("%")[0]).is_loopback for each in found)

@@ -5,7 +5,6 @@ Whoever asks slowly holds up himself alone: each has a thread, a few at once, an
 
 from __future__ import annotations
 
-import errno
 import selectors
 import socket
 import threading
@@ -16,9 +15,7 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, Final, NamedTuple
 
-from tailer.errors import UsageError
-from tailer.options.listen import Listen
-from tailer.system_errors import is_own_limit, system_error
+from tailer.options.listen import Listen, cannot_listen
 
 CLIENTS_MAX: Final = 16
 """Whoever comes beyond is sent away."""
@@ -48,7 +45,7 @@ def text(status: int, *lines: str) -> Page:
 
 
 class Server:
-    """Answers from when it is made until `close`. UsageError where the address cannot be had."""
+    """Answers from when it is made until `close`. Raises `cannot_listen`."""
 
     def __init__(self, listen: Listen, pages: Pages, clients_max: int = CLIENTS_MAX) -> None:
         with ExitStack() as undo:
@@ -98,13 +95,7 @@ def _bound(listen: Listen, pages: Pages, clients_max: int) -> _Server:
         family, _, _, _, address = found[0]
         return _Server(family, address, pages, clients_max)
     except (OSError, UnicodeError, OverflowError) as error:
-        if isinstance(error, OSError) and is_own_limit(error):
-            raise system_error(f"cannot listen on {listen} for metrics", error) from error
-        taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        raise UsageError(
-            f"cannot listen on {listen} for metrics: {getattr(error, 'strerror', None) or error}",
-            remedy="Another process has it: name another port." if taken else "Name an address of this machine.",
-        ) from error
+        raise cannot_listen(listen, error, " for metrics") from error
 
 
 class _Server(ThreadingMixIn, TCPServer):

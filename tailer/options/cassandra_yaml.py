@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tailer.errors import UsageError
-from tailer.limits import KIB, MIB
+from tailer.limits import KIB, MIB, shown
 from tailer.system_errors import system_error
 
 PLACES: Final = (Path("/etc/cassandra/cassandra.yaml"), Path("/etc/cassandra/conf/cassandra.yaml"))
@@ -27,6 +27,7 @@ PLACES: Final = (Path("/etc/cassandra/cassandra.yaml"), Path("/etc/cassandra/con
 
 HOME: Final = "CASSANDRA_HOME"
 
+_NUMBER_MAX: Final = 1e15
 _SIZE: Final = re.compile(r"(\d{1,15})(B|KiB|MiB|GiB)", re.ASCII)
 _BYTES: Final = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": KIB * MIB}
 _TIME: Final = re.compile(r"(\d{1,15})(d|h|m|s|ms|us|µs|ns)", re.ASCII)
@@ -166,11 +167,13 @@ class _Said:
 
     def wrong(self, name: str, expected: str) -> UsageError:
         """The error for a value that no server takes."""
-        return UsageError(name, file=str(self.file), expected=expected, found=repr(self.get(name)))
+        return UsageError(name, file=str(self.file), expected=expected, found=shown(self.get(name)))
 
     def _number(self, name: str) -> float | None:
         value = self.get(name)
-        if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and value >= 0):
+        if value is None:
+            return None
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _NUMBER_MAX:
             return value
         raise self.wrong(name, "a number")
 
@@ -186,7 +189,8 @@ def _mapping(file: Path) -> Mapping[str, Any]:
         raise UsageError("no such cassandra.yaml", file=str(file)) from None
     except OSError as error:
         raise system_error("the server's settings cannot be read", error, file) from None
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # ValueError: a number of thousands of digits, a day that no calendar has, bytes that are no UTF-8.
         raise UsageError(
             "the server's settings are not YAML", file=str(file), found=" ".join(str(error).split())
         ) from None

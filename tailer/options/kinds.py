@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, NamedTuple
 from uuid import UUID
 
 from tailer.errors import UsageError
-from tailer.limits import whole_number
+from tailer.limits import shown, whole_number
 from tailer.options.amounts import lacks_zone, lag_of, moment_of, seconds_of, size_of
 from tailer.options.listen import listen_of
 from tailer.options.names import NAME_WORDS, is_name
@@ -28,7 +28,6 @@ Shape = Literal["value", "flag", "list"]
 
 _NUMBER_MAX: Final = 1e9
 _SYNC_MS_MAX: Final = 3_600_000
-_SHOWN: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +53,7 @@ class Kind:
 
     def _known(self, found: Any, given: object, what: str, file: str | None) -> Any:
         if found is None:
-            raise UsageError(what, file=file, expected=self.expected, found=repr(given)[:_SHOWN])
+            raise UsageError(what, file=file, expected=self.expected, found=shown(given))
         return found
 
 
@@ -109,13 +108,18 @@ def amount(parse: Callable[[str], Any], expected: str, metavar: str) -> Kind:
     """A time or size in words; a size may be a number too."""
     return Kind(
         expected,
-        lambda value: parse(str(value)) if isinstance(value, str) or type(value) is int else None,
+        lambda value: parse(str(value)) if isinstance(value, str) or _is_short(value) else None,
         metavar,
     )
 
 
 def _is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_short(value: object) -> bool:
+    """Whether it is a whole number of 64 bits: of longer ones Python may make no text."""
+    return type(value) is int and value.bit_length() <= 64
 
 
 def _number(text: str) -> float | None:
@@ -148,9 +152,9 @@ def _table_ids(value: object) -> tuple[str, ...] | None:
 
 def _pairs(value: object) -> dict[str, str] | None:
     if isinstance(value, Mapping):
-        scalar = all(isinstance(each, str | bool | int | float) for each in value.values())
-        told = {str(name): each if isinstance(each, str) else str(each).lower() for name, each in value.items()}
-        return told if scalar else None
+        if not all(isinstance(each, str | bool | float) or _is_short(each) for each in value.values()):
+            return None
+        return {str(name): each if isinstance(each, str) else str(each).lower() for name, each in value.items()}
     texts = _texts(value)
     if texts is None or not all("=" in text for text in texts):
         return None
@@ -209,7 +213,7 @@ def _commit(value: object) -> CommitEvery | None:
 
 def _sync(value: object) -> str | None:
     name, _, ms = value.partition(":") if isinstance(value, str) else ("", "", "")
-    fits = name in ("group", "periodic") and ms.isascii() and ms.isdigit() and 0 < int(ms) < _SYNC_MS_MAX
+    fits = name in ("group", "periodic") and 0 < (whole_number(ms) or 0) < _SYNC_MS_MAX
     return value if isinstance(value, str) and (fits or value == "batch") else None
 
 

@@ -110,7 +110,8 @@ def read_config(file: Path) -> Config:
         raise system_error("the configuration file cannot be read", error, file) from None
     except OSError as error:
         raise UsageError("the configuration file cannot be read", file=str(file), found=error.strerror) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
+        # Not TOMLDecodeError alone: a number of thousands of digits is a ValueError of Python's own.
         raise UsageError("the configuration file is not TOML", file=str(file), found=str(error)) from None
     for section, values in config.items():
         if section not in (EVERY_COMMAND, *COMMANDS) or not isinstance(values, dict):

@@ -18,7 +18,7 @@ from tailer.errors import CdcError, NodeAwayError, UsageError
 from tailer.options.log_place import NodeUrl
 from tailer.paced_answer import ANSWER_SECONDS, PacedResponse
 from tailer.remote.access import Access
-from tailer.system_errors import is_own_limit, system_error
+from tailer.system_errors import lack_behind, system_error
 
 CONNECT_SECONDS: Final = 5.0
 ANSWER_BYTES_MAX: Final = 1 << 30
@@ -185,8 +185,8 @@ class Connections:
                 remedy="Give the certificates that sign it with --node-ca (nodeCa); the address must be one that the "
                 "certificate names.",
             )
-        if isinstance(error, OSError) and is_own_limit(error):
-            return system_error("cannot connect to the node", error, where)
+        if (lack := lack_behind(error)) is not None:
+            return system_error("cannot connect to the node", lack, where)
         found = str(error) or type(error).__name__
         if isinstance(error, ssl.SSLError) and any(word in (error.reason or "") for word in _REFUSED_WORDS):
             return UsageError(

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
 from tailer.schema.rows import SchemaDelta
+from tailer.state.affected import affects_all, consumer_of
 from tailer.state.consumers import ConsumerFile
 from tailer.state.journal_records import (
     LOG,
@@ -75,6 +76,19 @@ def wanted(records: Sequence[AnyRecord], floor: Floor) -> list[AnyRecord]:
     doubted = {record.of for record in records if isinstance(record, RetractRecord) and record.n > floor.j}
     gone = _said_again(old) | _overwritten(old, floor, doubted) | _taken_back(old, floor)
     gone |= {record.n for record in old if _behind(record, floor.segment)}
+    return [record for record in records if record.n not in gone]
+
+
+def without(records: Sequence[AnyRecord], dropped: Collection[str]) -> list[AnyRecord]:
+    """The records without those that affect dropped consumers alone, whatever offsets there are: no other consumer goes
+    by them.
+
+    Of each of these names the last generation stays: a consumer of that name begins with it.
+    """
+    own = {r.n: r for r in records if not affects_all(r) and (name := consumer_of(r)) is not None and name in dropped}
+    begins = {r.consumer: r.n for r in own.values() if isinstance(r, GenerationRecord)}
+    gone = own.keys() - begins.values()
+    gone |= {r.n for r in records if isinstance(r, RetractRecord) and r.of in own}
     return [record for record in records if record.n not in gone]
 
 

@@ -18,6 +18,7 @@ from tailer.errors import RefusedError, UsageError
 from tailer.on_disk import sync_folder
 from tailer.options.names import check_name
 from tailer.position import Position
+from tailer.retention.forget_dropped import forget_dropped
 from tailer.retention.needed import Holder
 from tailer.segments.source import FolderSource
 from tailer.segments.view import View
@@ -52,6 +53,7 @@ def drop_consumer(state: Path, name: str) -> None:
             forget_held(state, name)
     finally:
         os.close(held)
+    forget_dropped(state)
 
 
 def forget_held(state: Path, name: str) -> None:

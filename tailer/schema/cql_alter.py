@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Final, TypeVar
 
+from tailer.limits import whole_number
 from tailer.schema.cql_model import KEY_KINDS, CqlColumn, CqlTable, Dropped
 from tailer.schema.cql_tokens import Cursor, skip_mask
 from tailer.schema.cql_types import read_type
+
+_TIMESTAMP_MAX: Final = 2**63 - 1
+"""A server's timestamps are signed 64-bit numbers."""
 
 _Held = TypeVar("_Held")
 
@@ -88,9 +92,11 @@ class AlterReader:
 
     def _timestamp(self) -> int:
         token = self.cursor.token
-        if token.kind != "number" or not token.text.isdecimal():
+        found = whole_number(token.text) if token.kind == "number" else None
+        if found is None or found > _TIMESTAMP_MAX:
             self.cursor.fail("a timestamp in microseconds")
-        return int(self.cursor.next().text)
+        self.cursor.next()
+        return found
 
     def _rename(self, held: dict[str, _Held]) -> None:
         """`a TO b [AND …]`, keeping the order."""

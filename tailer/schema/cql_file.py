@@ -20,6 +20,9 @@ from tailer.schema.rows import SchemaDelta
 from tailer.system_errors import system_error
 
 _TABLE_WORDS: Final = ("table", "columnfamily")
+_SECONDS_MAX: Final = 2**31 - 1
+"""`gc_grace_seconds` is an int."""
+
 _SKIPPED: Final = {
     "insert",
     "update",
@@ -286,7 +289,8 @@ class _Reader:
                 cursor.fail("true or false", token=start)
             table.cdc = value.lower() == "true"
         elif option == "gc_grace_seconds":
-            if (seconds := whole_number(value)) is None:
+            seconds = whole_number(value)
+            if seconds is None or seconds > _SECONDS_MAX:
                 cursor.fail("a number of seconds", token=start)
             table.gc_grace_seconds = seconds
 

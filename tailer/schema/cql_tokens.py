@@ -32,13 +32,18 @@ _LEGACY: Final = re.compile(r"/\*(\s*Warning: [^\n]*was created via legacy API.*
 """DESCRIBE puts a COMPACT STORAGE table into a comment, as a warning and its approximate structure."""
 
 
+_SHOWN: Final = 100
+
+
 class Token(NamedTuple):
     kind: Kind
     text: str
     line: int
 
     def __str__(self) -> str:
-        return "the end of the file" if self.kind == "end" else f"`{self.text}`"
+        if self.kind == "end":
+            return "the end of the file"
+        return f"`{self.text}`" if len(self.text) <= _SHOWN else f"`{self.text[:_SHOWN]}…`"
 
 
 class Cursor:

@@ -17,7 +17,7 @@ from uuid import UUID
 from tailer.errors import CdcError, SystemFailedError, UsageError
 from tailer.limits import whole_number
 from tailer.schema.rows import IGNORED_KEYSPACES, TRACKED, Cell, SchemaDelta, Value
-from tailer.system_errors import is_own_limit, system_error
+from tailer.system_errors import lack_behind, system_error
 
 if TYPE_CHECKING:
     import ssl
@@ -286,8 +286,8 @@ def _refused(server: Server, error: Exception, credentials: bool) -> CdcError:
             remedy=f"Set {USER} and {PASSWORD} to those of a role that may read system_schema.",
         )
     cause = _causes(error)[0]
-    if isinstance(cause, OSError) and is_own_limit(cause):
-        return system_error("cannot connect to the server", cause, str(server))
+    if (lack := lack_behind(cause)) is not None:
+        return system_error("cannot connect to the server", lack, str(server))
     return SystemFailedError(
         "the server does not answer",
         file=str(server),

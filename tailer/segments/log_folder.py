@@ -39,13 +39,13 @@ _LATER: Final = (
 
 def check_log_folder(path: Path, known: Callable[[], bool]) -> None:
     """UsageError unless a log is kept in `path`; it names the folder that was probably meant. SystemFailedError where a
-    log may be there later: nothing is there, and a log was read there before or the folder has the name of one.
+    log may be there later: nothing is there, and a log was read there before, or the folder has the name of one and
+    may be made or mounted yet.
 
     Any folder with a sidecar is one, whatever its name, and one of segments alone if no server or service has them as
     its own. `known`: whether a log was read here before, so that an empty folder is one whose segments are gone.
     """
-    if not os.path.lexists(path) and (known() or (path.name == NAME and path.parent.is_dir())):
-        # At boot: the file system is mounted later, or the server makes the folder at its first start.
+    if not os.path.lexists(path) and (known() or _may_come(path)):
         raise SystemFailedError("no such folder", file=str(path), remedy=_LATER)
     check_folder(path)
     segments = _inodes(path)
@@ -61,6 +61,22 @@ def check_log_folder(path: Path, known: Callable[[], bool]) -> None:
     if wrong:
         remedy = probably(path) or _REMEDY
         raise UsageError("this is no log folder", file=str(path), expected=_WANTED, found=found, remedy=remedy)
+
+
+def _may_come(path: Path) -> bool:
+    """Whether a folder that is not there may be a log's at boot: its file system is mounted later, or the server makes
+    it at its first start. What is above it is there then, or the next folder above is a mount point, which is empty."""
+    if path.name != NAME:
+        return False
+    above = Path(os.path.abspath(path)).parent  # noqa: PTH100 - links stay as they were named
+    if os.path.isdir(above):  # noqa: PTH112 - one that may not be looked at is none
+        return True
+    there = next(each for each in above.parents if os.path.isdir(each))  # noqa: PTH112
+    try:
+        with os.scandir(there) as found:
+            return next(found, None) is None
+    except PermissionError:
+        return False
 
 
 def probably(path: Path) -> str:

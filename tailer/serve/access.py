@@ -6,7 +6,7 @@ Nothing that a client shows is ever repeated, in no answer and no line.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -15,6 +15,9 @@ from tailer.serve.hosts import Hosts
 from tailer.serve.problems import ProblemError, not_allowed, refused
 from tailer.wire import words
 from tailer.wire.state import Problem
+
+CLIENT: Final = web.RequestKey("client", Client)
+"""Under which a request has who asks."""
 
 _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 

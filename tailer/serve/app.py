@@ -12,8 +12,8 @@ from typing import Any, Final
 from aiohttp import web
 
 from tailer.errors import CdcError
+from tailer.serve.access import CLIENT
 from tailer.serve.asked import body_of, claim_of, hold_of, name_of, number_of
-from tailer.serve.clients import Client
 from tailer.serve.connections import begun
 from tailer.serve.parts import Parts
 from tailer.serve.problems import ProblemError, failed, refused
@@ -23,7 +23,6 @@ from tailer.wire import words
 from tailer.wire.paths import BODY_BYTES_MAX, CONSUMERS, FOLDER_HEADER, HOLDS, QUARANTINE, RECORDS, SEGMENTS, STATUS
 from tailer.wire.state import PostKept, PostRecords, Problem, PutConsumer, PutHold, encode
 
-CLIENT: Final = web.RequestKey("client", Client)
 _DONE: Final = b"{}"
 _SAFE: Final = {"Server": "cdc-tail", "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 

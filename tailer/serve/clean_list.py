@@ -1,4 +1,5 @@
-"""The list of cleaned segments as its readers elsewhere get it: its bytes, and a tag that changes with them.
+"""The list of cleaned segments as its readers elsewhere get it: its bytes, and a tag that changes with them. What
+consumers lost each client is told of its own alone.
 
 Any thread may ask. Decides nothing.
 """
@@ -7,10 +8,14 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
-from tailer.state.cleaned import FILE_NAME, Cleaned, CleanedFile
+import msgspec
+
+from tailer.serve.clients import Client
+from tailer.state.cleaned import FILE_NAME, CleanedFile, decode_cleaned
 from tailer.state.modes import open_to_read
 from tailer.system_errors import told
 
@@ -18,12 +23,23 @@ NO_LIST: Final = "none"
 """The tag where there is no list yet: it is one too, for there may be one a moment later."""
 
 
-class CleanedNow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class CleanedNow:
     """`text`: the file's bytes, none where there is no file."""
 
     tag: str
     text: bytes
     content: CleanedFile
+    _shown: dict[str, bytes] = field(default_factory=dict)
+
+    def shown_to(self, client: Client) -> bytes:
+        """The file's bytes without the losses of other clients' consumers. Any thread may ask."""
+        if all(map(client.owns, self.content.lost)):
+            return self.text
+        # By prefix: that alone decides what a client sees.
+        if client.prefix not in self._shown:
+            self._shown[client.prefix] = _without_others(self.text, client)
+        return self._shown[client.prefix]
 
 
 class CleanList:
@@ -32,7 +48,6 @@ class CleanList:
     def __init__(self, state: Path) -> None:
         self._path = state / FILE_NAME
         self._lock = threading.Lock()
-        self._cleaned = Cleaned(state)
         self._now = CleanedNow(NO_LIST, b"", CleanedFile())
 
     def refresh(self) -> CleanedNow:
@@ -58,7 +73,14 @@ class CleanList:
         with os.fdopen(open_to_read(self._path), "rb") as file:
             text = file.read()
             tag = _tag(os.fstat(file.fileno()))
-        return CleanedNow(tag, text.strip(), self._cleaned.refresh())
+        return CleanedNow(tag, text.strip(), decode_cleaned(text, str(self._path)))
+
+
+def _without_others(text: bytes, client: Client) -> bytes:
+    said = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+    lost = msgspec.json.decode(said["lost"], type=dict[str, msgspec.Raw])
+    own = {name: ids for name, ids in lost.items() if client.owns(name)}
+    return msgspec.json.encode({**said, "lost": own})
 
 
 def _tag(status: os.stat_result) -> str:

@@ -35,6 +35,7 @@ JOURNAL_BYTES_MAX: Final = 64 * MIB
 segment that it reads, until `clean` puts them together."""
 
 TOKEN_LETTERS_MIN: Final = 16
+_MOST_MAX: Final = 1_000_000_000
 _KEYS: Final = {
     "prefix": str, "consumers": int, "journal": str, "quarantine": str, "read_only": bool, "defines_for_all": bool,
 }  # fmt: skip
@@ -134,7 +135,7 @@ def _entries(path: Path, key: str) -> list[tuple[str, Client, str]]:
                 raise _wrong(path, f"{word} of client {name}, which is no size such as '64m'")
             more[_BYTES[word]] = size
         most = table.get("consumers", CONSUMERS_MAX)
-        if most < 0:
+        if not 0 <= most <= _MOST_MAX:
             raise _wrong(path, f"consumers of client {name}")
         found.append((name, Client(name, most=most, **more), entry))
     if not found:
@@ -149,8 +150,9 @@ def _read(path: Path) -> dict[str, Any]:
         raise UsageError("no such file", file=str(path)) from None
     except OSError as error:
         raise system_error("cannot read the file", error, path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
-        # Not what it says is wrong: that may be a part of a token.
+    except (ValueError, RecursionError):
+        # Not TOMLDecodeError alone: a number of thousands of digits is a ValueError of Python's own. Not what it says
+        # is wrong: that may be a part of a token.
         raise _wrong(path, "no TOML") from None
 
 

@@ -9,19 +9,22 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from tailer.errors import QuarantineFullError, RefusedError
+from tailer.errors import CdcError, QuarantineFullError, RefusedError
+from tailer.retention.forget_dropped import DROPPED_BYTES
 from tailer.retention.move_consumer import forget_held
 from tailer.serve.asked import Claim, check_reader
 from tailer.serve.clients import Client
 from tailer.serve.leases import FORGOTTEN_SECONDS, Lease, Leases
 from tailer.serve.node_journal import NodeJournal
 from tailer.serve.problems import BusyError, ProblemError, conflict, not_allowed, of_error, refused
+from tailer.serve.shares import Shares
 from tailer.state.consumers import (
     VERSION,
     ConsumerFile,
@@ -58,6 +61,7 @@ class Consumers:
         self._leases = leases
         self._journal = journal
         self._cleaned_tag = cleaned_tag
+        self._shares = Shares(leases)
         self._taking = threading.Lock()
         self._stands: dict[str, ConsumerFile] = {}
         self._asides: dict[tuple[str, str, str], Quarantine] = {}
@@ -97,6 +101,8 @@ class Consumers:
             lease.away.say(asked.away)
         if asked.gives_back:
             self._leases.release(lease)
+            if not consumer_path(self._state, name).exists():
+                self._leave_out(client)
         return LeaseAnswer(lease.version, self._leases.rest(lease))
 
     def drop(self, client: Client, name: str, claim: Claim | None) -> None:
@@ -116,6 +122,20 @@ class Consumers:
         for whose in [whose for whose in self._asides if whose[1] == name]:
             del self._asides[whose]
         self._leases.forget(name)
+        self._leave_out(client)
+
+    def used(self, client: Client, more: int) -> int:
+        """How many bytes of the journal are records of the client's consumers, who wants to add so many more."""
+        every = self._journal.bytes_of(client.owns)
+        # Where all that it may have fits nobody has to ask files whose each is.
+        fits = every + more <= client.journal_bytes
+        return every if fits else self._journal.bytes_of(partial(self._shares.counts, client))
+
+    def make_room(self, client: Client) -> bool:
+        """What only dropped consumers said goes from the journal, and what names did that were taken long ago; whether
+        there was anything."""
+        self._forget_old(client)
+        return self._journal.leave_out_dropped(1)
 
     def keep_aside(self, client: Client, name: str, claim: Claim | None, entries: list[Kept]) -> None:
         """`POST /consumers/NAME/quarantine`: durable when this returns; what is there already stays once."""
@@ -139,7 +159,8 @@ class Consumers:
         whose = client.name, name, node
         kept = self._asides.pop(whose, None)
         if kept is None or not kept.is_current():
-            kept = Quarantine(self._state, name, node, client.quarantine_bytes, counts=client.owns)
+            own = partial(self._shares.has, client)
+            kept = Quarantine(self._state, name, node, client.quarantine_bytes, counts=own)
         if kept.places <= _PLACES_MAX:
             self._asides[whose] = kept
             if len(self._asides) > _ASIDES_MAX:
@@ -159,7 +180,8 @@ class Consumers:
         with self._taking:
             self._check_most(client, name)
             holder = f"{asked.program or 'a reader'} on {asked.host or 'another machine'}"
-            lease = self._leases.take(name, asked.reader, "".join(filter(str.isprintable, holder))[:100])
+            shown = "".join(filter(str.isprintable, holder))[:100]
+            lease = self._leases.take(name, client.name, asked.reader, shown)
         # Before the first offset leaves: it says whose it is.
         id = self._journal.identify()
         self._stands.pop(name, None)
@@ -169,19 +191,29 @@ class Consumers:
     def _check_most(self, client: Client, name: str) -> None:
         own = self._names(client)
         if name not in own and len(own) >= client.most:
-            for each in own - {*consumer_names(self._state)}:
-                self._leases.forget_old(each)
+            self._forget_old(client)
             own = self._names(client)
         if name not in own and len(own) >= client.most:
             raise not_allowed(
-                f"there are {len(own)} consumers already, and {client.name} may have {client.most}",
+                f"{client.name} has {len(own)} consumers already, and may have {client.most}",
                 "Drop one that is not needed any more, or raise the number where the node says who may ask. A name "
-                f"that was taken or dropped counts for {FORGOTTEN_SECONDS / 60:.0f} minutes.",
+                f"that was taken or dropped counts for {FORGOTTEN_SECONDS / 60:.0f} minutes, and as long as it has "
+                "entries in quarantine (`cdc-tail quarantine DIR list` on the node).",
             )
+
+    def _leave_out(self, client: Client) -> None:
+        """What only dropped consumers said goes from the journal, where that is worth writing it anew."""
+        # The request is done without it. What keeps it from that is told where the journal is written next.
+        with suppress(CdcError):
+            self._journal.leave_out_dropped(min(DROPPED_BYTES, client.journal_bytes // 4))
+
+    def _forget_old(self, client: Client) -> None:
+        for each in self._names(client) - {*consumer_names(self._state)}:
+            self._leases.forget_old(each)
 
     def _names(self, client: Client) -> set[str]:
         """The client's names that leave something in the state folder."""
-        return {each for each in (*consumer_names(self._state), *leased_names(self._state)) if client.owns(each)}
+        return {each for each in leased_names(self._state) if self._shares.has(client, each)}
 
     def _save(self, name: str, file: ConsumerFile, asked: PutConsumer) -> None:
         stands = self._standing(name)

@@ -18,6 +18,7 @@ from aiohttp import web
 
 from tailer.framing.name import SegmentName
 from tailer.limits import KIB, MIB
+from tailer.on_disk import closed_on_error
 from tailer.serve.asked import ByteRange, range_of, segment_of
 from tailer.serve.problems import ProblemError, failed
 from tailer.serve.rate import Bucket
@@ -115,17 +116,19 @@ class Files:
             if error.errno in _OUT_OF_FILES:
                 raise failed(system_error("the node has too many files open", error)) from error
             raise failed(system_error("cannot read the segment", error, name.log)) from error
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            os.close(descriptor)
-            raise _gone(404, f"there is no segment {name.segment}")
+        with closed_on_error(descriptor):
+            return self._looked_at(name, descriptor, wanted)
+
+    def _looked_at(self, name: SegmentName, descriptor: int, wanted: ByteRange) -> OpenFile:
         few = b""
-        if wanted.end is not None and wanted.end - wanted.first <= self._bucket.piece(FEW_BYTES):
-            try:
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise _gone(404, f"there is no segment {name.segment}")
+            if wanted.end is not None and wanted.end - wanted.first <= self._bucket.piece(FEW_BYTES):
                 few = os.pread(descriptor, wanted.end - wanted.first, wanted.first)
-            except OSError as error:
-                os.close(descriptor)
-                raise failed(system_error("cannot read the segment", error, name.log)) from error
+        except OSError as error:
+            raise failed(system_error("cannot read the segment", error, name.log)) from error
         return OpenFile(descriptor, status.st_size, f'"{status.st_dev}-{status.st_ino}"', few)
 
     async def _answer(self, request: web.Request, file: OpenFile, wanted: ByteRange) -> web.StreamResponse:

@@ -22,6 +22,7 @@ from tailer.serve.problems import ProblemError, conflict
 from tailer.state.away import AwayNote
 from tailer.state.consumers import consumer_path, lock_path, take_consumer
 from tailer.state.lease_file import LeaseFile, lease_path, read_lease, write_lease
+from tailer.state.quarantine import quarantine_path
 from tailer.wire import words
 from tailer.wire.paths import LEASE_SECONDS
 
@@ -34,13 +35,15 @@ _Moved = tuple[int, int, int] | None
 
 @dataclass(slots=True)
 class Lease:
-    """A name that a reader took. `lock`: the descriptor that holds it, `away` what is told through it.
+    """A name that a reader took. `client`: whose reader that is. `lock`: the descriptor that holds it, `away` what is
+    told through it.
 
     `since` and `until`: seconds of the clock. `left`: what told the consumer's file from another one when the lease had
     ended.
     """
 
     name: str
+    client: str
     reader: str
     version: int
     holder: str
@@ -68,8 +71,8 @@ class Leases:
     def __post_init__(self) -> None:
         self.began = self.clock()
 
-    def take(self, name: str, reader: str, holder: str) -> Lease:
-        """The name becomes the reader's. ProblemError where another one has it."""
+    def take(self, name: str, client: str, reader: str, holder: str) -> Lease:
+        """The name becomes the reader's, who is one of the client's. ProblemError where another one has it."""
         lease = self._lease(name)
         if lease is not None and self._lasts(lease):
             if lease.reader != reader:
@@ -84,14 +87,14 @@ class Leases:
         try:
             self._sign(name, lock, holder)
             version = written.version + 1
-            write_lease(self.state, name, LeaseFile(version, reader))
+            write_lease(self.state, name, LeaseFile(version, reader, client=client))
         except BaseException:
             os.close(lock)
             if lease is not None:
                 lease.lock = _NOBODY
             raise
         now = self.clock()
-        taken = Lease(name, reader, version, holder, now, now + self.seconds, lock)
+        taken = Lease(name, client, reader, version, holder, now, now + self.seconds, lock)
         taken.away = AwayNote(lock, lock_path(self.state, name), self.wall)
         self.known[name] = taken
         return taken
@@ -115,8 +118,14 @@ class Leases:
 
     def version(self, name: str) -> int:
         """Of the last taking of a name; 0 for one that nobody took."""
+        return self.last(name).version
+
+    def last(self, name: str) -> LeaseFile:
+        """The last taking of a name; version 0 for one that nobody took."""
         lease = self.known.get(name)
-        return read_lease(self.state, name).version if lease is None else lease.version
+        if lease is None:
+            return read_lease(self.state, name)
+        return LeaseFile(lease.version, lease.reader, client=lease.client)
 
     def heard(self, claim: Claim) -> None:
         """A reader asks for whatever it is: its lease lasts again from now on, if it has not ended."""
@@ -139,18 +148,20 @@ class Leases:
             self._free(lease)
 
     def release(self, lease: Lease) -> None:
-        """The reader is done: the name is free. Of one that has no consumer nothing is left."""
+        """The reader is done: the name is free. Of one that has neither consumer nor entries in quarantine nothing is
+        left."""
         lease.until = self.clock()
-        if not consumer_path(self.state, lease.name).exists():
+        if not self._is_kept(lease.name):
             self._remove(lease.name)
             self.known.pop(lease.name, None)
             self._close(lease)
             return
-        write_lease(self.state, lease.name, LeaseFile(lease.version))
+        write_lease(self.state, lease.name, LeaseFile(lease.version, client=lease.client))
         self._free(lease)
 
     def forget_old(self, name: str) -> None:
-        """Of a name without a consumer, that was taken or dropped long ago, nothing is left if nobody has it."""
+        """Of a name that was taken or dropped long ago, has neither consumer nor entries in quarantine, and that nobody
+        has, nothing is left."""
         lease = self.known.get(name)
         if (lease is not None and (self._lasts(lease) or lease.lock != _NOBODY)) or not self._is_old(name):
             return
@@ -158,10 +169,16 @@ class Leases:
             lock = take_consumer(self.state, name, 0.0)
         except RefusedError:
             return
-        if not consumer_path(self.state, name).exists():
-            self._remove(name)
-            self.known.pop(name, None)
-        os.close(lock)
+        try:
+            if not self._is_kept(name):
+                self._remove(name)
+                self.known.pop(name, None)
+        finally:
+            os.close(lock)
+
+    def _is_kept(self, name: str) -> bool:
+        """Whether something is left of a name that says nothing itself of whose it is."""
+        return consumer_path(self.state, name).exists() or quarantine_path(self.state, name).exists()
 
     def _is_old(self, name: str) -> bool:
         try:
@@ -178,7 +195,7 @@ class Leases:
         """The consumer was dropped: whoever had the name has it no more."""
         written = read_lease(self.state, name)
         if written.version:
-            write_lease(self.state, name, LeaseFile(written.version + 1))
+            write_lease(self.state, name, LeaseFile(written.version + 1, client=written.client))
         if (lease := self.known.pop(name, None)) is not None:
             self._close(lease)
 
@@ -222,7 +239,7 @@ class Leases:
     def _moved(self, lease: Lease) -> ProblemError:
         self.known.pop(lease.name, None)
         version = read_lease(self.state, lease.name).version
-        write_lease(self.state, lease.name, LeaseFile(max(version, lease.version + 1)))
+        write_lease(self.state, lease.name, LeaseFile(max(version, lease.version + 1), client=lease.client))
         return conflict(words.SUPERSEDED, f"a process on the node took consumer {lease.name} since")
 
     def _lock(self, name: str) -> int:

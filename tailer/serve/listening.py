@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import errno
 import socket
 from typing import Final
 
-from tailer.errors import UsageError
-from tailer.options.listen import Listen
-from tailer.system_errors import is_own_limit, system_error
+from tailer.options.listen import Listen, cannot_listen
 
 BACKLOG: Final = 512
 """How many clients may wait to be let in."""
 
 
 def bound(listen: Listen) -> socket.socket:
-    """A socket at an address, on which clients may wait from now on. UsageError where the address cannot be had."""
+    """A socket at an address, on which clients may wait from now on. Raises `cannot_listen`."""
     made = None
     try:
         found = socket.getaddrinfo(listen.host, listen.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -28,13 +25,7 @@ def bound(listen: Listen) -> socket.socket:
     except (OSError, UnicodeError, OverflowError) as error:
         if made is not None:
             made.close()
-        if isinstance(error, OSError) and is_own_limit(error):
-            raise system_error(f"cannot listen on {listen}", error) from error
-        taken = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-        raise UsageError(
-            f"cannot listen on {listen}: {getattr(error, 'strerror', None) or error}",
-            remedy="Another process has it: name another port." if taken else "Name an address of this machine.",
-        ) from error
+        raise cannot_listen(listen, error) from error
     return made
 
 

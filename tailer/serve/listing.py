@@ -19,7 +19,9 @@ from aiohttp import web
 from tailer.errors import CdcError
 from tailer.limits import whole_number
 from tailer.segments.wake import POLL_SECONDS
+from tailer.serve.access import CLIENT
 from tailer.serve.asked import wait_of, wishes_of
+from tailer.serve.clients import Client
 from tailer.serve.connections import Connection
 from tailer.serve.files import Files
 from tailer.serve.problems import failed
@@ -101,7 +103,8 @@ class Listing:
         except OSError as error:
             raise failed(system_error("cannot look at the log folder", error)) from error
         # The answer may be a moment old; the clock is not.
-        body = b'{"nowNs":%d,%b%b' % (self._wall(), ahead, found.body[1:])
+        own = _cleaned_of(found, request[CLIENT])
+        body = b'{"nowNs":%d,%b%b%b' % (self._wall(), own, ahead, found.body[1:])
         return web.Response(body=body, content_type="application/json", headers={"ETag": f'"{found.etag}"'})
 
     async def look(self) -> int:
@@ -220,6 +223,11 @@ class Listing:
 
     def _told(self) -> ListAnswer:
         return msgspec.structs.replace(self._head(), boot=self._boot)
+
+
+def _cleaned_of(found: Answer, client: Client) -> bytes:
+    """The member of the answer that is not the same for all clients, with its comma."""
+    return b"" if found.cleaned is None else b'"cleaned":%b,' % found.cleaned.shown_to(client)
 
 
 def _gone(request: web.Request) -> asyncio.Future[None]:

@@ -45,7 +45,7 @@ class Node:
         self._ends = AsyncExitStack()
 
     async def begin(self) -> None:
-        """Answers from now on. UsageError where the folder is none or an address is not to be had: nothing is made."""
+        """Answers from now on. UsageError where the folder is none; raises `cannot_listen`. Nothing is made then."""
         try:
             await self._begin()
         except BaseException:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from tailer.retention.forget_dropped import dropped_names, leave_out_dropped
 from tailer.state.affected import consumer_of
 from tailer.state.consumers import ConsumerFile, Mark, NodeState
 from tailer.state.folder_journal import FolderJournal
@@ -34,6 +35,7 @@ class NodeJournal:
         self._lock = threading.Lock()
         self._journal = FolderJournal(state)
         self._sizes = _Sizes()
+        self._stays: dict[str, int] = {}
 
     @property
     def id(self) -> str:
@@ -75,6 +77,20 @@ class NodeJournal:
             self._journal.refresh()
             return self._sizes.of(self._journal, owns)
 
+    def leave_out_dropped(self, least: int) -> bool:
+        """Leave out what there is of dropped consumers, where that is so many bytes or more; whether it was."""
+        with self._lock:
+            self._journal.refresh()
+            before = self._sizes.by_name(self._journal)
+            gone = dropped_names(self._journal.folder, before)
+            if sum(before[name] - self._stays.get(name, 0) for name in gone) < least:
+                return False
+            done = leave_out_dropped(self._journal)
+            after = self._sizes.by_name(self._journal)
+            # It is not tried again for what stays of a name whatever becomes of it.
+            self._stays = {name: after[name] for name in gone if name in after}
+            return done
+
     def numbers_of(self, records: Sequence[AnyRecord]) -> list[int | None]:
         """The numbers of equal records, where they are of a kind that is journalled once."""
         with self._lock:
@@ -114,6 +130,9 @@ class _Sizes:
         self._bytes: Counter[str] = Counter()
 
     def of(self, journal: FolderJournal, owns: Callable[[str], bool]) -> int:
+        return sum(size for name, size in self.by_name(journal).items() if owns(name))
+
+    def by_name(self, journal: FolderJournal) -> dict[str, int]:
         base, upto = self._upto
         if journal.base.upto != base or journal.count < upto:
             base, upto = journal.base.upto, 0
@@ -122,7 +141,7 @@ class _Sizes:
             if (name := consumer_of(record)) is not None:
                 self._bytes[name] += size_of(record)
         self._upto = base, journal.count
-        return sum(size for name, size in self._bytes.items() if owns(name))
+        return dict(self._bytes)
 
 
 def size_of(record: AnyRecord) -> int:

@@ -113,6 +113,8 @@ class Records:
 
     def _append_rest(self, client: Client, records: Sequence[AnyRecord], expected: int) -> Sequence[int]:
         full = self._full(client, records)
+        if full is not None and self._consumers.make_room(client):
+            full = self._full(client, records)
         made = None if full is not None else self._journal.append_at(records, expected)
         if made is None:
             # What is there already takes no more room.
@@ -125,7 +127,8 @@ class Records:
 
     def _full(self, client: Client, records: Sequence[AnyRecord]) -> ProblemError | None:
         """Why the client may add no such records; None where it may."""
-        used, more = self._journal.bytes_of(client.owns), sum(map(size_of, records))
+        more = sum(map(size_of, records))
+        used = self._consumers.used(client, more)
         if used + more <= client.journal_bytes:
             return None
         problem = Problem(
@@ -134,8 +137,9 @@ class Records:
             code=SystemFailedError.code,
             expected=f"{client.journal_bytes} bytes of its consumers' records at most",
             found=f"{used}, and {more} more",
-            remedy="Run `cdc-tail clean` on the node, which leaves out what nobody needs; or raise `journal` where the "
-            "node says who may ask.",
+            remedy="Drop consumers that are not needed any more (`cdc-tail consumers DIR drop NAME` on the node), and "
+            "their records go; `cdc-tail clean` leaves out what all others are past. Or raise `journal` where the node "
+            "says who may ask.",
         )
         return ProblemError(507, problem)
 

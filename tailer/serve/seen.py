@@ -19,8 +19,8 @@ from tailer.framing.name import SegmentName
 from tailer.segments.folder import LogFile
 from tailer.segments.looks import Looks, Pace
 from tailer.segments.wake import Waker, open_waker
-from tailer.serve.clean_list import CleanList
-from tailer.wire.listing import NOTHING, ListAnswer, LogInfo, SidecarInfo, log_info, sidecar_info
+from tailer.serve.clean_list import CleanedNow, CleanList
+from tailer.wire.listing import ListAnswer, LogInfo, SidecarInfo, log_info, sidecar_info
 from tailer.wire.state import encode
 
 GONE_MAX: Final = 4096
@@ -57,10 +57,12 @@ class _Names:
 
 
 class Answer(NamedTuple):
-    """`etag`: of the list as it is with it."""
+    """`etag`: of the list as it is with it. `cleaned`: the list of cleaned segments, which is no part of the body, for
+    each client has its own; None where it is that of the earlier list."""
 
     etag: str
     body: bytes
+    cleaned: CleanedNow | None
 
 
 class Seen:
@@ -138,7 +140,7 @@ class Seen:
         there = self._names.infos
         infos = sorted(self._names.since(since), key=lambda info: info.name)
         listing = self._looks.listing
-        cleaned = self._list.text if whole or self._cleaned_at > since else b""
+        news = whole or self._cleaned_at > since
         answer = msgspec.structs.replace(
             head,
             segments_info=[each for each in infos if isinstance(each, LogInfo)],
@@ -146,14 +148,13 @@ class Seen:
             gone=[] if whole else [name for version, name in self._gone if version > since and name not in there],
             others=self._others(),
             dropped=listing.dropped,
-            cleaned=msgspec.Raw(cleaned) if cleaned else NOTHING,
             cleaned_tag=self._list.tag,
             linked=self._linked,
             records=self._records,
             since="" if whole else f"{head.boot}-{since}",
             etag=f"{head.boot}-{self.version}",
         )
-        return Answer(answer.etag, encode(answer))
+        return Answer(answer.etag, encode(answer), self._list if news and self._list.text else None)
 
     def close(self) -> None:
         for each in (self._waker, *self.take_retired()):

@@ -204,5 +204,5 @@ def _java_version(program: str) -> int | str:
         told = subprocess.run([program, "-version"], capture_output=True, timeout=60, check=False).stderr.decode()
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"{program}: {error}"
-    found = re.search(r'version "(\d+)', told)
+    found = re.search(r'version "(\d{1,9})', told)
     return int(found[1]) if found else f"{program}, which does not tell its version"

@@ -14,7 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from tailer.errors import RefusedError
-from tailer.on_disk import lock_file
+from tailer.on_disk import closed_on_error, lock_file
 from tailer.state.away import Away, away_of
 from tailer.state.ids import Ids
 from tailer.state.ids_json import from_ranges
@@ -94,7 +94,9 @@ def take_consumer(state: Path, name: str, lock_seconds: float = LOCK_SECONDS) ->
     make_folder(path.parent)
     while True:
         lock = lock_file(open_file(path, os.O_RDWR), path, lambda holder: _in_use(path, name, holder), lock_seconds)
-        if os.fstat(lock).st_nlink:
+        with closed_on_error(lock), told("cannot lock the file", path, writes=True):
+            named = os.fstat(lock).st_nlink
+        if named:
             return lock
         # Whoever had the name has removed its file: another process may have made a new one.
         os.close(lock)

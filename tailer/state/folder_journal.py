@@ -113,11 +113,17 @@ class FolderJournal(Journal):
             raise self._failed("cannot be written", error) from error
 
     def compact(
-        self, segment: int, wanted: Callable[[Sequence[AnyRecord]], Sequence[AnyRecord]], *, least: int = 1
+        self,
+        segment: int,
+        wanted: Callable[[Sequence[AnyRecord]], Sequence[AnyRecord]],
+        *,
+        least: int = 1,
+        pinned: bool = True,
     ) -> Base | None:
         """Forget all but the `wanted` records, if those are `least` or more; the new base, None where nothing went.
 
-        What is left out must say nothing of `segment` or a higher one. Other processes may append meanwhile: they wait.
+        What is left out must say nothing of `segment` or a higher one. Not `pinned`: no offset that may come goes by
+        it, so none is refused for it. Other processes may append meanwhile: they wait.
         """
         try:
             with self._turn, locked(self.folder, self._path) as descriptor:
@@ -129,7 +135,8 @@ class FolderJournal(Journal):
                 if len(gone) < least and not replaced:
                     return None
                 upto = self.count + 1
-                j = max([self._base.j, *(r.n for r in self._records if r.n not in numbers and r.pins)])
+                news = (r.n for r in self._records if pinned and r.pins and r.n not in numbers)
+                j = max(self._base.j, *news, 0)
                 base = Base(id=self._id, upto=upto, segment=max(segment, self._base.segment), j=j)
                 self._base = write_base(self.folder, base, kept)
                 # From here on the file's records are known by their numbers to be the base's. The one line that it

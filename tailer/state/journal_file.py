@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tailer.on_disk import sync_folder
+from tailer.on_disk import closed_on_error, sync_folder
 from tailer.state.modes import make_folder, open_file
 
 
@@ -39,5 +39,6 @@ def _open(folder: Path, path: Path) -> int:
         return open_file(path, flags)
     make_folder(folder)
     descriptor = open_file(path, flags)
-    sync_folder(folder)
+    with closed_on_error(descriptor):
+        sync_folder(folder)
     return descriptor

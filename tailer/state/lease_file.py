@@ -17,15 +17,17 @@ from tailer.state.modes import make_folder, replace_file
 from tailer.state.versions import read_versioned
 from tailer.versions import decode_whole
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 
 class LeaseFile(msgspec.Struct, frozen=True):
-    """The file's content. `version`: of the last taking. `reader`: who took it then, empty once it let go."""
+    """The file's content. `version`: of the last taking. `reader`: who took it then, empty once it let go. `client`:
+    whose reader that was, by the name that the node knows it by; empty where an earlier version wrote the file."""
 
     version: int = 0
     reader: str = ""
     v: int = VERSION
+    client: str = ""
 
 
 def lease_path(state: Path, name: str) -> Path:
@@ -53,4 +55,5 @@ def write_lease(state: Path, name: str, content: LeaseFile) -> None:
 
 def _decode(data: bytes, version: int) -> LeaseFile:
     # Without its number the name would count as never taken.
-    return decode_whole(data, LeaseFile)
+    found = decode_whole(data, LeaseFile, ("client",) if version < VERSION else ())
+    return msgspec.structs.replace(found, v=VERSION)

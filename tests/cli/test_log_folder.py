@@ -220,6 +220,21 @@ def test_a_log_of_any_name_that_was_read_before(tmp_path: Path) -> None:
     assert run_cli(words).code == 0
 
 
+@pytest.mark.parametrize("below", ["cassandra", "lib/cassandra"])
+@pytest.mark.parametrize("command", ["follow as a consumer", "status", "clean", "consumers"])
+def test_below_a_folder_that_is_empty_a_file_system_may_be_mounted_later(
+    tmp_path: Path, command: str, below: str
+) -> None:
+    """As a mount point is: of what is mounted there later nothing is there yet."""
+    (mount_point := tmp_path / "data").mkdir()
+    folder = mount_point / below / "cdc_raw"
+    ran = run_cli(COMMANDS[command](folder), NO_JAVA)
+    assert ran.code == 8, ran.err
+    assert ran.err.startswith(f"cdc-tail: no such folder ({folder}). Is its file system mounted")
+    assert list(tmp_path.rglob("*")) == [mount_point]
+
+
 def test_a_folder_that_nothing_speaks_for_is_wrong_usage(tmp_path: Path) -> None:
-    for folder in (tmp_path / "cdc_rwa", tmp_path / "nothing" / "cdc_raw"):
+    (tmp_path / "cassandra").mkdir()
+    for folder in (tmp_path / "cdc_rwa", tmp_path / "nothing" / "cdc_raw", tmp_path / "cassandra" / "x" / "cdc_rwa"):
         assert run_cli(["follow", folder, "--once"]).code == 2

@@ -3,6 +3,7 @@ words are this program's own."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -116,9 +117,19 @@ def test_units_start_again_what_a_restart_may_help() -> None:
             assert re.search(r"^Type=oneshot$|^\[Timer\]$", text, re.MULTILINE)
 
 
-def test_units_wait_for_the_file_system_of_the_log() -> None:
-    for unit in UNITS:
-        text = unit.read_text()
-        for log in re.findall(r"\S+/cdc_raw\b", text):
-            (mounted,) = re.findall(r"^RequiresMountsFor=(.*)$", text, re.MULTILINE)
-            assert Path(log).is_relative_to(mounted)
+DOCS_UNITS = [
+    text
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    for text in re.findall(r"```ini\n(.*?)```", page.read_text(), re.DOTALL)
+    if "[Unit]" in text
+]
+
+
+@pytest.mark.parametrize("text", [*(unit.read_text() for unit in UNITS), *DOCS_UNITS], ids=itertools.count())
+def test_units_wait_for_the_file_systems_of_what_they_read_and_write(text: str) -> None:
+    lines = dict(line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
+    places = re.findall(r"\S+/cdc_raw\b", text) + re.findall(r"files:(/\S+)", text)
+    places += [f"/var/lib/{name}" for name in lines.get("StateDirectory", "").split()]
+    places += re.findall(r"^Standard(?:Output|Error)=(?:append|file|truncate):(\S+)", text, re.MULTILINE)
+    mounted = lines.get("RequiresMountsFor", "").split()
+    assert [place for place in places if not any(Path(place).is_relative_to(each) for each in mounted)] == []

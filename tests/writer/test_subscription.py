@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -311,3 +312,67 @@ class Interleavings(RuleBasedStateMachine):
 
 TestInterleavings = Interleavings.TestCase
 TestInterleavings.settings = settings(max_examples=examples(25), stateful_step_count=25, deadline=None)
+
+
+# What it leaves out
+
+
+class WiderRow(msgspec.Struct):
+    id: int
+    text: str = ""
+    more: int | None = None
+
+
+WIDER = Table.of(WiderRow, "shop.rows", key=["id"])
+
+
+def test_what_is_left_out_is_told_and_how_much_it_was_in_all(log: SegmentLog, caplog: pytest.LogCaptureFixture) -> None:
+    """Also of rows that come from memory, and of the last ones, behind which no other step comes."""
+
+    def told() -> list[str]:
+        found = (re.search(r'warning: (\d+) values of column "more" were left out', each) for each in caplog.messages)
+        return [each[1] for each in found if each is not None]
+
+    write(log, 1)
+    with (
+        caplog.at_level(logging.INFO, "writer_hooks"),
+        log.subscribe(table="shop.rows", on_schema_change="ignore") as subscription,
+    ):
+        assert subscription.take(10) is not None
+        for number in range(4):
+            log.append(WIDER.insert(WiderRow(number, more=number))).wait()
+            assert subscription.take(10) is not None
+        assert subscription.stats().mode == "buffer"
+        assert told() == ["1"]
+    assert told() == ["1", "4"]
+
+
+class Taking:
+    """A consumer object that has had what it waits for."""
+
+    def __init__(self, count: int) -> None:
+        self.left = count
+
+    def start(self, state: object) -> None: ...
+
+    def on_definitions(self, changes: object) -> None: ...
+
+    def on_changes(self, batch: Any) -> bool:
+        self.left -= batch.num_rows
+        return True
+
+    def stop(self) -> None: ...
+
+
+def test_a_consumer_in_a_thread_is_told_so_too(log: SegmentLog) -> None:
+    said: list[str] = []
+    write(log, 1)
+    taking = Taking(4)
+    with log.run_in_thread(taking, table="shop.rows", on_schema_change="ignore", say=said.append) as running:
+        for number in range(3):
+            log.append(WIDER.insert(WiderRow(number, more=number))).wait()
+        until = time.monotonic() + 10
+        while taking.left and time.monotonic() < until:
+            time.sleep(0.01)
+        running.stop()
+    assert said[-1].startswith('warning: 3 values of column "more" were left out')

@@ -5,7 +5,9 @@ DuckDB lets no other process in while one has the file open for writing: it is o
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from errno import EMFILE
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -22,6 +24,7 @@ from tailer.sinks.database.outlet import file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
 from tailer.sinks.database.texts import moment
 from tailer.sinks.outlet import Outlet, OutletContext, OutletKey, TargetAwayError
+from tailer.system_errors import system_error
 
 _TYPES: Final[Mapping[ValueKind, str]] = {
     "bool": "BOOLEAN", "int8": "TINYINT", "int16": "SMALLINT", "int32": "INTEGER", "int64": "BIGINT", "float": "FLOAT",
@@ -113,6 +116,8 @@ class DuckdbStore(Store):
             return None
         sentence = " ".join(str(error).split("\n\nLINE", 1)[0].split())
         told = f"{self.name}: {sentence}"
+        if "Too many open files" in sentence:
+            return system_error(told, OSError(EMFILE, os.strerror(EMFILE)))
         # A commit that could not be written says so as an error of the transaction.
         if isinstance(error, duckdb.IOException | duckdb.TransactionException):
             for words, kind, remedy in _SAYS:

@@ -19,6 +19,7 @@ from tailer.sinks.database.outlet import file_of, target_of
 from tailer.sinks.database.store import ColumnThere, RowsRefusedError, Store
 from tailer.sinks.database.texts import with_texts
 from tailer.sinks.outlet import Outlet, OutletContext, OutletKey, TargetAwayError
+from tailer.system_errors import lack_of_files, system_error
 
 WAIT_SECONDS: Final = 5.0
 """How long another writer is waited for, before that counts as a target that is away."""
@@ -108,6 +109,8 @@ class SqliteStore(Store):
             return TargetAwayError(told, remedy="Who holds it open for writing?")
         if code in _ROW:
             return RowsRefusedError(told)
+        if code == sqlite3.SQLITE_CANTOPEN and (lack := lack_of_files()) is not None:
+            return system_error(told, lack)
         if code in _USAGE:
             return UsageError(told, remedy="Give --to the path of a SQLite file in a folder that this user may write.")
         if code in _SYSTEM:

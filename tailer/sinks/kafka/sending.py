@@ -18,7 +18,7 @@ from tailer.sinks.envelope.messages import Headers
 from tailer.sinks.kafka.clients import AWAY_SECONDS, SLICE_SECONDS, Clients, away, error_of, patiently, served
 from tailer.sinks.kafka.faults import is_fenced, told
 from tailer.sinks.kafka.record_size import MORE_IN_BATCH, batch_size
-from tailer.sinks.kafka.settings import TRANSACTION_MS, Settings
+from tailer.sinks.kafka.settings import BATCH_SIZE, TRANSACTION_MS, Settings
 from tailer.sinks.kafka.topics_there import Topic
 from tailer.sinks.outlet import TargetAwayError
 
@@ -52,7 +52,7 @@ class Sending:
         self._producer = clients.producer(transactional_id, self._failed)
         self._transactional = transactional_id is not None
         self._transaction_seconds = transaction_seconds(clients.settings)
-        self._batch_bytes = int(clients.settings.get("batch.size", BATCH_BYTES)) + _BATCH_MORE
+        self._batch_bytes = int(clients.settings.get(BATCH_SIZE, BATCH_BYTES)) + _BATCH_MORE
         self._began: float | None = None
         self._lost = False
         self._on_their_way: dict[str, int] = {}

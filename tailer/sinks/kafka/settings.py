@@ -11,15 +11,20 @@ from pathlib import Path
 from typing import Final
 
 from tailer.errors import UsageError
+from tailer.limits import whole_number
 from tailer.system_errors import system_error
 
 PREFIX: Final = "CDC_TAIL_KAFKA_"
 ADDRESSES: Final = "bootstrap.servers"
 PROTOCOL: Final = "security.protocol"
 TRANSACTION_MS: Final = "transaction.timeout.ms"
+BATCH_SIZE: Final = "batch.size"
 
 Settings = dict[str, str]
 """Properties by name, as librdkafka has them."""
+
+_WHOLE: Final = (TRANSACTION_MS, BATCH_SIZE)
+"""What is computed with here. librdkafka takes `0x10` and `1e5` too."""
 
 _OPTIONS: Final = frozenset({"CONFIG"})
 """Variables with the prefix that fill an option."""
@@ -69,6 +74,9 @@ def settings_of(brokers: str | None, file: Path | None, environ: Mapping[str, st
         raise UsageError(
             f"sasl.* without {PROTOCOL}", remedy=f"Say how the brokers are spoken to: {PROTOCOL}=SASL_SSL."
         )
+    for name in _WHOLE:
+        if name in found and whole_number(found[name]) is None:
+            raise UsageError(f"{name} of Kafka's properties", expected="a whole number in decimal digits")
     return found
 
 

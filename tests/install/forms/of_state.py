@@ -196,7 +196,9 @@ OF_STATE = (
         "lease", "how often a name was taken", lease_file.VERSION,
         from_folder(
             "consumers/*.lease",
-            lambda state: lease_file.write_lease(state, "billing", lease_file.LeaseFile(3, "reader")),
+            lambda state: lease_file.write_lease(
+                state, "billing", lease_file.LeaseFile(3, "reader", client="spark")
+            ),
         ),
         in_folder("consumers/billing.lease", lambda state: lease_file.read_lease(state, "billing")),
         (lease_file.LeaseFile,),

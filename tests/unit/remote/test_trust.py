@@ -175,3 +175,20 @@ def test_a_record_made_by_hand_changes_no_row_of_another(tmp_path: Path) -> None
         # Its own rows are as it wished them: 1, 2 and 3 as the bits of a float of IEEE 754, shown shortest.
         own = [row["v"] for row in columns(follow(node, ANNA, "--consumer", "a-1"))]
         assert own == pytest.approx([0.0, 2**-149, 2**-148, 3 * 2**-149], abs=5e-46, rel=0)
+
+
+def test_a_new_name_each_day_with_its_own_schema_goes_on(log: LogFolder, tmp_path: Path) -> None:
+    """Each registers, gives its definitions and is dropped: whatever there were, the next one has room, as has a
+    consumer that stays, and rows are read by the definitions of that day."""
+    clients = Clients({}, [(ANNA.encode(), Client("anna", "a-", 1000, journal_bytes=6000))])
+    with served(log.path, clients=clients) as node:
+        stays = cql(tmp_path / "stays.cql")
+        assert len(columns(follow(node, ANNA, "--consumer", "a-stays", "--schema", stays))) == COUNT
+        for day in range(12):
+            schema = cql(tmp_path / f"{day}.cql", ck="text" if day % 2 else "blob")
+            read = columns(follow(node, ANNA, "--consumer", f"a-{day}", "--schema", schema))
+            assert read == (RIGHT if day % 2 else WRONG), day
+            assert run_cli(["consumers", log.path, "drop", f"a-{day}"]).code == 0
+            assert run_cli(["clean", log.path]).code == 0
+        again = follow(node, ANNA, "--consumer", "a-stays", "--schema", stays)
+        assert (again.code, again.lines) == (0, []), again.err

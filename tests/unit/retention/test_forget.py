@@ -1,8 +1,10 @@
-"""What a journal may forget: the floor by hand, each kind of record by hand, definitions against random histories."""
+"""What a journal may forget: the floor by hand, each kind of record by hand, definitions against random histories; and
+what it has of consumers that were dropped."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
 import msgspec
 import pytest
@@ -11,17 +13,23 @@ from hypothesis import strategies as st
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position
-from tailer.retention.forget import Floor, floor_of, wanted
+from tailer.retention.forget import Floor, floor_of, wanted, without
+from tailer.schema.masks import Masks
 from tailer.schema.ring import Primaries
 from tailer.schema.rows import BASE_TS, SchemaDelta
 from tailer.state.consumers import ConsumerFile, Mark, NodeState
 from tailer.state.journal_records import (
     AnyRecord,
+    AppearedRecord,
+    GenerationRecord,
     LearntRecord,
     LossRecord,
+    MasksRecord,
+    MemoryRecord,
     OptionsRecord,
     OwnSchemaRecord,
     RecountRecord,
+    ReplayedRecord,
     RetractRecord,
     RingRecord,
     SchemaRecord,
@@ -265,3 +273,63 @@ def test_of_a_segments_times_the_last_record_has_what_those_before_it_had() -> N
     told = [TimesRecord(segment=segment, times=SegmentTimes(((10, 5.0),))) for segment in (3, 5, 5, 6)]
     assert left(told, 5) == [3, 4]
     assert left(told, 7) == []
+
+
+# What only dropped consumers said
+
+
+def of_each_kind(name: str | None) -> list[AnyRecord]:
+    """One of each kind that may name a consumer."""
+    named: list[AnyRecord] = [
+        OptionsRecord(consumer=name, options={"tables": ["x"]}),
+        StartRecord(consumer=name, segment=3),
+        SkipRecord(consumer=name, at=Position(4, 7), reason="", lost=1),
+        LossRecord(consumer=name, start=Position(3, 0), end=Position(5, 0)),
+        RecountRecord(consumer=name, at=Position(4, 7), j=1, upto=2),
+        AppearedRecord(consumer=name, segment=7, behind=9, end=None),
+        end(4, name),
+    ]
+    if name is None:
+        return named
+    always: list[AnyRecord] = [
+        own(schema((1, 25), create("t", ID_A, BASE_TS, SIMPLE), "file x"), name),
+        ReplayedRecord(consumer=name, node="n", at=Position(4, 7)),
+        MasksRecord(consumer=name, masks=Masks()),
+        MemoryRecord(consumer=name, node="n"),
+        ring("n", 1, name),
+    ]
+    return [*named, *always]
+
+
+def test_every_kind_that_names_a_consumer_is_tried() -> None:
+    named = {kind for kind in get_args(AnyRecord) if "consumer" in kind.__struct_fields__}
+    assert {type(record) for record in of_each_kind("a")} == named - {GenerationRecord}
+
+
+def test_what_only_dropped_consumers_said_goes() -> None:
+    records = numbered([*of_each_kind("a"), *of_each_kind("b"), *of_each_kind(None), *ALTERS])
+    kept = without(records, {"a", "none of these"})
+    assert kept == records[len(of_each_kind("a")) :]
+    assert without(records, ()) == records
+
+
+def test_the_generation_that_a_name_begins_with_stays() -> None:
+    told = [GenerationRecord(consumer=name, generation=number) for name in ("a", "b") for number in (1, 2)]
+    assert without(numbered(told), {"a"}) == numbered(told)[1:]
+
+
+def test_who_took_a_dropped_consumers_definition_back_goes_with_it() -> None:
+    first, second = (own(schema((1, 25), create("t", ID_A, BASE_TS, SIMPLE), "file x"), name) for name in ("a", "b"))
+    records = numbered([first, second, RetractRecord(of=1), RetractRecord(of=2)])
+    assert [record.n for record in without(records, {"a"})] == [2, 4]
+
+
+@given(histories())
+def test_definitions_of_all_others_are_the_same_without_them(records: list[AnyRecord]) -> None:
+    kept = without(records, {"c"})
+    before, after = DefinitionHistory(records), DefinitionHistory(kept)
+    for record in records:
+        if isinstance(record, SchemaRecord):
+            assert dict(after.as_of(record.at)) == dict(before.as_of(record.at))
+    assert dict(after.newest) == dict(before.newest)
+    assert dict(DefinitionHistory(kept, "c").newest) == dict(after.newest)

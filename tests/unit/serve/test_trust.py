@@ -5,6 +5,9 @@ The kinds are the protocol's own list (`AnyRecord`): one that has no row in `TAB
 
 from __future__ import annotations
 
+import json
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, get_args
@@ -18,9 +21,11 @@ from tailer.schema.model import Column, TableDefinition
 from tailer.schema.ring import Primaries
 from tailer.serve.clients import Client, Clients
 from tailer.state.affected import affects, consumer_of
+from tailer.state.cleaned import CleanedFile, write_cleaned
 from tailer.state.consumers import ConsumerFile, NodeState, write_consumer
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.holds import read_holds
+from tailer.state.ids import Ids
 from tailer.state.ids_json import to_texts
 from tailer.state.journal_records import (
     LOG,
@@ -327,13 +332,15 @@ def shared(node: ServedNode, log: LogFolder) -> Path:
         with (state / "consumers" / f"{name}-broken.json").open("w") as broken:
             broken.write("no json")
     FolderJournal(state).append([LossRecord(consumer="beside", start=AT, end=AT), schema(LOG), end(None)])
+    lost = {name: Ids.of([number]) for number, name in enumerate((ANNA.consumer, BERT.consumer, "beside"), 1)}
+    write_cleaned(state, CleanedFile(segments=Ids.of([1, 2, 3]), lost=lost))
     return state
 
 
 @pytest.mark.parametrize(("who", "other"), [(ANNA, BERT), (BERT, ANNA)], ids=["anna", "bert"])
 def test_a_client_sees_its_own_consumers_alone(who: Asking, other: Asking, shared: Path, node: ServedNode) -> None:
     for right in ("", "-ro", "-all"):
-        for path in ("/records", "/records?from=1", "/status", "/consumers"):
+        for path in ("/records", "/records?from=1", "/status", "/consumers", "/segments"):
             text = node.ask("GET", path, token=who.token(right)).body.decode()
             assert other.consumer not in text, path
             assert "beside" not in text, path
@@ -346,6 +353,47 @@ def test_a_client_sees_its_own_consumers_alone(who: Asking, other: Asking, share
     assert {name for each in status["segments"] for name in each["needed_by"]} == {who.consumer}
     # Broken files are told of, and not whose they are.
     assert status["problems"] == [status["clean"]["refused"]]
+
+
+def lost_in(answer: Answer) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = answer.json["cleaned"]["lost"]
+    return found
+
+
+def test_a_client_hears_of_its_own_losses_alone(shared: Path, node: ServedNode) -> None:
+    """Whoever asks before it, and in whatever way the list comes: whole, what differs, or once something does."""
+    whole = {who: node.ask("GET", "/segments", token=who.token()) for who in (ANNA, BERT, ANNA)}
+    assert {who: lost_in(answer) for who, answer in whole.items()} == {
+        ANNA: {ANNA.consumer: ["1 0"]},
+        BERT: {BERT.consumer: ["2 0"]},
+    }
+    kept = json.loads((shared / "cleaned.json").read_text())
+    assert {**whole[ANNA].json["cleaned"], "lost": {}} == {**kept, "lost": {}}
+    etag = whole[ANNA].json["etag"]
+    waited: dict[Asking, Answer] = {}
+
+    def wait(who: Asking) -> None:
+        waited[who] = node.ask("GET", f"/segments?etag={etag}&wait=20s", token=who.token())
+
+    threads = [threading.Thread(target=wait, args=[who]) for who in (ANNA, BERT)]
+    for each in threads:
+        each.start()
+    while node.counted.waiting < 2:
+        time.sleep(0.01)
+    lost = {ANNA.consumer: Ids.of([4]), BERT.consumer: Ids.of([5])}
+    write_cleaned(shared, CleanedFile(segments=Ids.of([1, 2, 3]), lost=lost))
+    for each in threads:
+        each.join()
+    assert {who: lost_in(answer) for who, answer in waited.items()} == {
+        ANNA: {ANNA.consumer: ["4 0"]},
+        BERT: {BERT.consumer: ["5 0"]},
+    }
+    assert all(answer.json["since"] == etag for answer in waited.values())
+
+
+def test_who_may_have_every_consumer_sees_all_of_it(shared: Path, log: LogFolder) -> None:
+    with served(log.path) as found:
+        assert lost_in(found.ask("GET", "/segments")).keys() == {ANNA.consumer, BERT.consumer, "beside"}
 
 
 def test_records_of_others_between_own_ones_leave_gaps(

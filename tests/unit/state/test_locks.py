@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import importlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,11 +13,22 @@ from typing import Any
 import pytest
 
 from tailer.errors import SystemFailedError
+from tailer.framing.name import SegmentName
 from tailer.image_state.folder import lock_folder
+from tailer.serve.asked import ByteRange
+from tailer.serve.files import Files
+from tailer.serve.leases import Leases
+from tailer.serve.problems import ProblemError
+from tailer.serve.rate import Bucket
+from tailer.serve.threads import Disk
 from tailer.sinks.files.held import hold_folder
-from tailer.state.consumers import take_consumer
+from tailer.state.consumers import consumer_path, take_consumer
+from tailer.state.folder_journal import FolderJournal
+from tailer.state.lease_file import lease_path
 from tailer.state.modes import make_folder, open_file, open_to_read, replacing_file
 from tests.helpers.small_disk import SmallDisk, small_disk
+from writer_hooks.disk import RealFiles
+from writer_hooks.own_sections import Reader
 
 LOCKS: dict[str, Callable[[Path], int]] = {
     "consumer": lambda folder: take_consumer(folder, "c", 0),
@@ -96,4 +108,84 @@ def test_a_folder_whose_rights_cannot_be_had_is_closed(tmp_path: Path, monkeypat
     fails(monkeypatch, os, "fchmod", errno.EIO)
     with pytest.raises(SystemFailedError):
         make_folder(tmp_path / "state")
+    assert descriptors() == before
+
+
+class FailsBehind:
+    """Once `first` has been called and has returned, a step of `os` fails."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, place: str, step: str) -> None:
+        module, _, name = place.rpartition(".")
+        first: Callable[..., Any] = getattr(importlib.import_module(module), name)
+
+        def called(*args: object, **named: object) -> Any:
+            found = first(*args, **named)
+            fails(monkeypatch, os, step, errno.EIO)
+            return found
+
+        monkeypatch.setattr(place, called)
+
+
+def test_a_consumers_lock_that_cannot_be_looked_at_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a network file system does that is gone behind the lock."""
+    before = descriptors()
+    FailsBehind(monkeypatch, "tailer.state.consumers.lock_file", "fstat")
+    with pytest.raises(SystemFailedError, match="Input/output error"):
+        take_consumer(tmp_path, "c", 0)
+    monkeypatch.undo()
+    assert descriptors() == before
+    os.close(take_consumer(tmp_path, "c", 0))
+
+
+def test_a_journal_whose_name_is_not_durable_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal, before = FolderJournal(tmp_path / "state"), descriptors()
+    fails(monkeypatch, importlib.import_module("tailer.state.journal_file"), "sync_folder", errno.EIO)
+    with pytest.raises(SystemFailedError, match="Input/output error"):
+        journal.identify()
+    monkeypatch.undo()
+    assert descriptors() == before
+    journal.identify()
+    assert journal.id
+
+
+def test_a_segment_that_is_served_and_cannot_be_looked_at_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = SegmentName(7, 1)
+    (tmp_path / name.log).write_bytes(b"bytes")
+    disk = Disk()
+    files = Files(tmp_path, disk, Bucket(None), lambda segment: False, lambda count: None)
+    before = descriptors()
+    FailsBehind(monkeypatch, "tailer.serve.files.open_below", "fstat")
+    with pytest.raises(ProblemError, match="cannot read the segment: Input/output error"):
+        files._open(name, ByteRange(0, 4))
+    monkeypatch.undo()
+    assert descriptors() == before
+    disk.close()
+
+
+def test_a_name_that_cannot_be_forgotten_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    leases = Leases(tmp_path, lambda: 100.0)
+    leases.take("c", "anna", "reader", "")
+    leases.close()
+    os.utime(lease_path(tmp_path, "c"), (1.0, 1.0))
+    before = descriptors()
+    with monkeypatch.context() as patch:
+        fails(patch, Path, "unlink", errno.EIO)
+        with pytest.raises(OSError, match="Input/output error"):
+            leases.forget_old("c")
+    assert descriptors() == before
+    os.close(take_consumer(tmp_path, "c", 0))
+    assert not consumer_path(tmp_path, "c").exists()
+
+
+def test_a_segment_of_its_own_that_cannot_be_looked_at_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "segment").write_bytes(b"bytes")
+    before = descriptors()
+    fails(monkeypatch, os, "fstat", errno.EIO)
+    with pytest.raises(OSError, match="Input/output error"):
+        Reader(RealFiles(), tmp_path / "segment")
+    monkeypatch.undo()
     assert descriptors() == before

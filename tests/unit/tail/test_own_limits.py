@@ -22,6 +22,7 @@ from tailer.schema.server import _refused
 from tailer.serve.listening import bound
 from tailer.system_errors import OWN_LIMITS, files_max, is_own_limit, system_error
 from tailer.tail.away import lost_by, nothing_at
+from tests.helpers.few_files import few_files
 
 HERE = Listen("127.0.0.1", 0)
 
@@ -86,3 +87,30 @@ def test_a_server_that_cannot_be_connected_to_for_it() -> None:
 
     error = _refused(Cassandra("127.0.0.1", 9042, None, None), NoHostError(), False)
     assert is_own_limit(error)
+
+
+def unknown(*args: object, **named: object) -> Any:
+    raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+
+def test_a_node_whose_name_cannot_be_asked_for_without_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A resolver that can open nothing says that there is no such name."""
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    asks = ASKED["a node"]
+    with few_files(1), pytest.raises(OwnLimitError, match="LimitNOFILE"):
+        asks()
+    with pytest.raises(NodeAwayError, match="Name or service not known"):
+        asks()
+
+
+def test_a_server_whose_name_cannot_be_asked_for_without_files() -> None:
+    class NoHostError(Exception):
+        """As the driver has it."""
+
+        errors = {"n1": socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")}  # noqa: RUF012
+
+    server = Cassandra("n1", 9042, None, None)
+    with few_files(1):
+        found = _refused(server, NoHostError(), False)
+    assert is_own_limit(found)
+    assert not is_own_limit(_refused(server, NoHostError(), False))

@@ -18,6 +18,7 @@ from tailer.serve.clients import Client
 from tailer.state.cleaned import FILE_NAME, CleanedFile, decode_cleaned
 from tailer.state.modes import open_to_read
 from tailer.system_errors import told
+from tailer.typed_decode import decode_json
 
 NO_LIST: Final = "none"
 """The tag where there is no list yet: it is one too, for there may be one a moment later."""
@@ -77,8 +78,8 @@ class CleanList:
 
 
 def _without_others(text: bytes, client: Client) -> bytes:
-    said = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
-    lost = msgspec.json.decode(said["lost"], type=dict[str, msgspec.Raw])
+    said = decode_json(text, dict[str, msgspec.Raw])
+    lost = decode_json(said["lost"], dict[str, msgspec.Raw])
     own = {name: ids for name, ids in lost.items() if client.owns(name)}
     return msgspec.json.encode({**said, "lost": own})
 

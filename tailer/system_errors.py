@@ -62,16 +62,20 @@ def is_own_limit(error: BaseException | None) -> bool:
     return False
 
 
-def lack_behind(error: BaseException) -> OSError | None:
-    """The lack of this process or its machine that an error of the system's is; None for all else.
+def lack_behind(error: BaseException | None) -> OSError | None:
+    """The lack of this process or its machine that an error is, or was raised from; None for all else.
 
     A resolver that can open no file tells that there is no such name, or that it cannot be asked for now.
     """
     from socket import gaierror
 
-    if isinstance(error, gaierror):
-        return lack_of_files()
-    return error if isinstance(error, OSError) and error.errno in OWN_LIMITS else None
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in OWN_LIMITS:
+            return error
+        if isinstance(error, gaierror) and (lack := lack_of_files()) is not None:
+            return lack
+        error = error.__cause__
+    return None
 
 
 def lack_of_files(count: int = 3) -> OSError | None:
@@ -84,7 +88,8 @@ def lack_of_files(count: int = 3) -> OSError | None:
         for _ in range(count):
             opened.append(os.open("/", os.O_PATH | os.O_CLOEXEC))
     except OSError as error:
-        return error if error.errno in OWN_LIMITS else None
+        # Not where it was tried: that is nobody's file.
+        return OSError(error.errno, error.strerror) if error.errno in OWN_LIMITS else None
     finally:
         for each in opened:
             os.close(each)

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 _ALL: Final = "images"
-_RANGE: Final = re.compile(rf"{_ALL}_(-?\d{1, 19})\.\.(-?\d{1, 19})", re.ASCII)
+_RANGE: Final = re.compile(rf"{_ALL}_(-?\d{{1,19}})\.\.(-?\d{{1,19}})", re.ASCII)
 
 
 def image_node(tokens: tuple[int, int] | None) -> str:

@@ -21,7 +21,7 @@ from tailer.schema.follow import SchemaState
 from tailer.schema.ring import replica_count
 from tailer.schema.server import Server
 from tailer.serve.clients import read_clients, read_tokens
-from tailer.sinks.image_node import apart
+from tailer.sinks.image_node import apart, image_node
 from tailer.sinks.kafka.settings import settings_of
 from tailer.snapshot.wanted import _numbers
 from writer_hooks.act_lines import _attrs
@@ -60,6 +60,8 @@ def test_a_number_is_ascii_digits_that_64_bits_may_need(text: str, number: int |
         (lambda: whole(1, 5, "N").read(LONG), None),
         (lambda: replica_count(LONG), 0),
         (lambda: apart(f"images_{LONG}..{LONG}", "images_1..2"), False),
+        (lambda: apart(image_node((-(2**63), -1)), image_node((0, 2**63 - 1))), True),
+        (lambda: apart(image_node((-(2**63), 0)), image_node((0, 2**63 - 1))), False),
     ],
 )
 def test_a_long_one_is_none(read: Callable[[], Any], expected: object) -> None:

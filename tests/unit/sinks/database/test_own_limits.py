@@ -42,6 +42,7 @@ def test_sqlite(left: int, there: bool, tmp_path: Path) -> None:
         found = told(store)
     assert isinstance(found, OwnLimitError), found
     assert "LimitNOFILE" in found.sentence()
+    assert "(/)" not in found.sentence(), "where it was tried is nobody's file"
     store.connect()
     store.close()
 

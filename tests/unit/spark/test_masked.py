@@ -124,6 +124,11 @@ def test_a_batch_that_is_planned_again_is_masked_as_it_was(nodes: Any, tmp_path:
     again = nodes("pk", "ck")
     again.stand(first)
     assert rows_of(again, first, end) == before, "with the masks of the batch, not with those of today"
+    nodes("pk").stand(first)
+    again = nodes("pk", "ck")
+    again.stand(end)
+    again.plan(UNLIMITED)
+    # From here on rows may have left with both.
     with pytest.raises(RefusedError, match=r"consumer q masks ks\.people\.ck=hash"):
         nodes("pk")
     other = key_file(tmp_path / "other", b"another key of 16 bytes")

@@ -1,8 +1,8 @@
-"""From where changes count that only another node's log shows.
+"""The position from which a schema change counts that only another node's log shows.
 
-They are journaled for the position at which the consumer asked, behind a gap of its own log (`peers.py`). This log may
-not have been on the disk so far as the other one then: where it shows an older change of the schema further on, the
-other node's counts from behind that. Rows in between were written before both.
+It is journaled for the position at which the consumer asked, behind a gap of its own log (`peers.py`). At that time the
+own log may have been less far on the disk than the other one. If the own log shows an older schema change later, the
+other node's change counts from behind that one: the rows in between were written before both changes.
 
 Pure functions of records.
 """
@@ -58,8 +58,8 @@ def _parts(record: SchemaRecord, own: Sequence[SchemaRecord]) -> list[SchemaReco
 
 
 def is_statement(record: SchemaRecord) -> bool:
-    """Whether a record shows a statement that this log's node took part in: no schema that it copied later, which has
-    changes of all times, and nothing of the server's own keyspaces, which are as old as its version says."""
+    """Whether a record of this log shows one statement of a user. A schema that the node copied from others later has
+    changes of all times. Tables of the server's own keyspaces have fixed times of its version."""
     is_own = record.source == LOG and not is_taken_over(record.deltas)
     return is_own and not all(is_system(delta.keyspace) for delta in record.deltas)
 
@@ -79,7 +79,8 @@ def holds_back(record: SchemaRecord, told: Iterable[SchemaRecord]) -> bool:
 
 
 def _older(behind: Sequence[SchemaRecord], time: int) -> SchemaRecord | None:
-    """The last of the log's statements behind a position before it shows one that is as new, if the first is older."""
+    """The last of the statements that are older than `time` (µs), up to the first one that is not. `behind`: the log's
+    own, in order. None if the first is not older."""
     found = None
     for each in behind:
         if time_of(each) >= time:

@@ -57,12 +57,14 @@ class DefinitionHistory:
     `consumer`: definitions of this consumer alone count too; those of others never do.
 
     What a server or another node reported counts from the position on that it was journaled for, but for the changes
-    that this log itself shows further on: they count from where the log shows them (`schema.taken_back`).
+    that this log itself shows further on: they count from where the log shows them (`schema.taken_back`), and another
+    node's from behind the older ones that this log shows (`held_back`).
     """
 
     def __init__(self, records: Iterable[AnyRecord] = (), consumer: str | None = None) -> None:
         self._consumer = consumer
-        self._told: list[SchemaRecord | DefinitionRecord] = []
+        # As the journal has them, and as they count (`held_back`).
+        self._journaled: list[SchemaRecord | DefinitionRecord] = []
         self._records: list[SchemaRecord | DefinitionRecord] = []
         self._retracted: set[int] = set()
         self._out_of_order = OutOfOrder()
@@ -150,17 +152,17 @@ class DefinitionHistory:
             elif isinstance(record, SchemaRecord | DefinitionRecord) and affects(record, self._consumer):
                 record = self._out_of_order.take(record) if isinstance(record, SchemaRecord) else record
                 late = late or (bool(self._records) and order_of(record) < order_of(self._records[-1]))
-                self._told.append(record)
+                self._journaled.append(record)
                 self._records.append(record)
                 self.newest_number = max(self.newest_number, record.n)
                 late = late or self._takes_back(record)
                 if not late:
                     self._apply(record)
             elif isinstance(record, AppearedRecord) and affects(record, self._consumer):
-                late = self._out_of_order.moves(record, self._told) or late
+                late = self._out_of_order.moves(record, self._journaled) or late
         if late:
-            self._told.sort(key=order_of)
-            self._records = as_they_count(self._told, self._retracted)
+            self._journaled.sort(key=order_of)
+            self._records = as_they_count(self._journaled, self._retracted)
             self._reset()
             for record in self._records:
                 self._apply(record)

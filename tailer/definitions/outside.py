@@ -242,7 +242,7 @@ class OutsideSources:
 
     def _ask_peers(self, peers: Peers, at: Position, *, until: int | None = None, table: str | None = None) -> bool:
         self._peers_asked = self._clock()
-        # What this log shows by now of the same changes counts from there.
+        # Changes that this log shows itself count from where it shows them.
         self._read_ahead()
         found = peers.additions(self._known, at, until=until, table=table)
         self._notices += peers.take_notices()

@@ -150,9 +150,9 @@ def judge(
 
 
 def _gone(view: View, memory: Memory, late: Collection[int], appeared: AppearedSegments, taken: Ids) -> Iterator[int]:
-    """What appeared, was neither read nor explained, and is not there any more.
+    """Segments that appeared, were neither read nor explained, and are not in the folder any more.
 
-    One whose sidecar was never seen to promise anything held no captured change: the server itself removes such a link.
+    A segment without a durable end in any idx file held no captured change: the server itself removes such a link.
     """
     for segment in {*appeared, *taken.below(memory.begun)}:
         known = appeared.get(segment)

@@ -41,11 +41,12 @@ class MaskedTables:
         return self._known()
 
     def check_news(self) -> None:
-        """The same of what was learnt since, before its rows. Of a consumer the masks go on record with the first."""
+        """The same of definitions that were learnt since, before their rows. The first call journals the masks of the
+        consumer."""
         if self._masks and self._seen != self._parts.definitions.history.version:
             self._known()
         if self._parts.consumer is not None and not self._are_kept:
-            # Not before: masks of a run that was refused, misspelt ones, would bind the runs after it.
+            # Not earlier: the masks of a refused run, misspelt ones for example, would bind the runs after it.
             keep_masks(self._parts.journal, self._parts.consumer.name, self._masks)
             self._are_kept = True
 
@@ -107,7 +108,7 @@ def check_masks(journal: Journal, consumer: HeldConsumer, node: str, masks: Mask
 
 
 def keep_masks(journal: Journal, consumer: str, masks: Masks) -> None:
-    """The masks of a run go on record, before a row leaves."""
+    """Journal the masks of a run, before its first row is delivered."""
     if masks != kept_masks(journal, consumer):
         journal.append([MasksRecord(consumer=consumer, masks=masks)])
 

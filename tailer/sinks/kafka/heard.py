@@ -64,7 +64,7 @@ class Heard:
         """Each kind of warning once: the client says some of them every few seconds."""
         kind = text.partition(" ")[0]
         if kind == "FAIL":
-            # A connection that ends before the cluster has said its version gives no error, or that all are down.
+            # A connection that fails before the broker has sent its version is in the client's log alone.
             self._connection = text.rpartition("]: ")[2]
         if warns and kind not in TOLD_OTHERWISE and kind not in self._told:
             self._told.add(kind)

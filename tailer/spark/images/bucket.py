@@ -123,7 +123,7 @@ class Bucket:
         return self._merger.late_facts
 
     def _check_nodes(self, logged: Iterable[Change]) -> None:
-        """UsageError for a row of a node that was not named: what all nodes' logs have shown would be told too soon."""
+        """UsageError for a row of a node that was not named: rows would count as complete before its log was read."""
         if others := {change["node"] for change in logged} - self._nodes:
             raise UsageError(
                 f"a row of {self._table_id} comes from a node whose images are not made",

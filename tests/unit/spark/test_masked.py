@@ -124,11 +124,12 @@ def test_a_batch_that_is_planned_again_is_masked_as_it_was(nodes: Any, tmp_path:
     again = nodes("pk", "ck")
     again.stand(first)
     assert rows_of(again, first, end) == before, "with the masks of the batch, not with those of today"
+    # None of these rows had the second mask: nothing binds the consumer to it yet.
     nodes("pk").stand(first)
     again = nodes("pk", "ck")
     again.stand(end)
     again.plan(UNLIMITED)
-    # From here on rows may have left with both.
+    # From here on rows may have left with both masks.
     with pytest.raises(RefusedError, match=r"consumer q masks ks\.people\.ck=hash"):
         nodes("pk")
     other = key_file(tmp_path / "other", b"another key of 16 bytes")

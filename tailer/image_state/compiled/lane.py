@@ -17,7 +17,7 @@ from tailer.image_state.compiled.keys import KEY_ROOM, put_keys
 from tailer.image_state.compiled.merge import DONE, OUT_FULL, STATE_FULL, find_news, merge_all
 from tailer.image_state.compiled.room import Buffer, scratch
 from tailer.image_state.compiled.tables import MergeTables, tables_of
-from tailer.image_state.compiled.whole import find_broken
+from tailer.image_state.compiled.whole import first_broken
 from tailer.image_state.lmdb_store import LmdbStore
 from tailer.images import Merger
 from tailer.images.encoded import EncodedImages
@@ -226,9 +226,7 @@ class _Batch:
         self._stored.append(stored)
         places = [self._slot_of[key] for key, _ in found]
         lengths = np.array([len(value) for _, value in found], np.int64)
-        if find_broken(address_of(np.array([address_of(stored), len(found), address_of(lengths)], np.int64))) < len(
-            found
-        ):
+        if first_broken(stored, lengths) < len(found):
             raise undecodable("a row of the state of images", "other bytes")
         self._slots[places, w.S_LENGTH] = lengths
         self._slots[places, w.S_AT] = address_of(stored) + np.cumsum(lengths) - lengths

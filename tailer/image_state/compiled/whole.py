@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from tailer.image_state.compiled.facts import FACT, HEAD, TIMES, half, word32
 from tailer.images import packed as p
+from tailer.jit.addresses import address_of
 from tailer.jit.decorators import compiled, entry_point
 from tailer.jit.memory import load
 from tailer.jit.words import get
+from tailer.types.compiled.plan import Bytes, Numbers
 
 AT, COUNT, LENGTHS = range(3)
 """The block: where the first row is, behind which the others are; how many there are; their lengths."""
@@ -45,6 +49,14 @@ def _is_whole(at: int, end: int) -> bool:
         times = TIMES if load(at + 13) & (p.HAS_TTL | p.HAS_EXPIRY) else 0
         at += FACT + times + half(at + 16) + word32(at + 20) + word32(at + 24)
     return at == end
+
+
+def first_broken(stored: Bytes, lengths: Numbers) -> int:
+    """The number of the first of the rows end to end in `stored` that is not as long as it says; how many there are
+    where all are whole."""
+    # With a name: else it is gone before the call that has its address, and another thread may write there.
+    block = np.array([address_of(stored), len(lengths), address_of(lengths)], np.int64)
+    return find_broken(address_of(block))
 
 
 @entry_point

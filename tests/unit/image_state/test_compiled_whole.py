@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 
-from tailer.image_state.compiled.whole import find_broken
+from tailer.image_state.compiled import whole
+from tailer.image_state.compiled.whole import first_broken
 from tailer.images.facts import Copies, Fact
 from tailer.images.marks import LONG_AGO, Mark
 from tailer.images.packed import Row, pack
@@ -23,8 +26,22 @@ ROWS = [
 
 def broken(*rows: bytes) -> int:
     data = np.frombuffer(b"".join(rows) + b" ", np.uint8)
-    lengths = np.array([len(row) for row in rows], np.int64)
-    return find_broken(address_of(np.array([address_of(data), len(rows), address_of(lengths)], np.int64)))
+    return first_broken(data, np.array([len(row) for row in rows], np.int64))
+
+
+def test_what_compiled_code_has_the_address_of_is_there_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs without the interpreter's lock: another thread takes what is free for arrays of its own."""
+    seen: list[int] = []
+
+    def run(block: int) -> int:
+        others = [np.ones(24, np.bool_) for _ in range(16)]
+        seen.extend(np.frombuffer(ctypes.string_at(block, 24), np.int64).tolist())
+        return len(others)
+
+    monkeypatch.setattr(whole, "find_broken", run)
+    data, lengths = np.frombuffer(ROWS[1], np.uint8), np.array([len(ROWS[1])], np.int64)
+    whole.first_broken(data, lengths)
+    assert seen == [address_of(data), 1, address_of(lengths)]
 
 
 def test_rows_that_are_whole() -> None:

@@ -1,0 +1,44 @@
+"""No address is taken of an array that has no name: it is gone before compiled code, which has the address, runs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house.source_tree import module_name, python_files, tree
+
+TESTS = Path(__file__).parents[1]
+MADE = (ast.Call, ast.BinOp, ast.UnaryOp, ast.IfExp, ast.BoolOp, ast.Compare)
+
+
+def test_each_array_has_a_name() -> None:
+    files = [(module_name(file), tree(file)) for file in python_files()]
+    files += [(file.name, ast.parse(file.read_text())) for file in TESTS.rglob("*.py")]
+    assert [f"{name}:{line}" for name, module in files for line in _of_what_is_made(module)] == []
+
+
+@pytest.mark.parametrize("text", ["address_of(np.array([1]))", "address_of(a + 1)", "address_of(a.astype(int)[1:])"])
+def test_it_would_be_found(text: str) -> None:
+    assert list(_of_what_is_made(ast.parse(text))) == [1]
+
+
+@pytest.mark.parametrize("text", ["address_of(a)", "address_of(self.a[1:])", "address_of(getattr(a, name))"])
+def test_what_somebody_holds_is_not(text: str) -> None:
+    assert list(_of_what_is_made(ast.parse(text))) == []
+
+
+def _of_what_is_made(module: ast.Module) -> Iterator[int]:
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] == "address_of" and node.args:
+            given = node.args[0]
+            while isinstance(given, ast.Subscript):
+                given = given.value
+            if isinstance(given, MADE) and not _is_getattr(given):
+                yield node.lineno
+
+
+def _is_getattr(given: ast.expr) -> bool:
+    return isinstance(given, ast.Call) and ast.unparse(given.func) == "getattr"

@@ -21,7 +21,7 @@ from tailer.errors import ACCEPT, LossError
 from tailer.position import Position
 from tailer.segments.view import SegmentView, View, ids_of
 from tailer.state.ids import NO_IDS, Ids
-from tailer.state.journal_records import AnyRecord, AppearedRecord
+from tailer.state.journal_records import LOG, AnyRecord, AppearedRecord, LearntRecord, SchemaRecord, TimesRecord
 from tailer.state.offset import Memory, NodeOffset
 
 _SHOWN: Final = 5
@@ -30,7 +30,8 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Appeared:
-    """What the state knows of a segment that appeared. `behind`: the highest one that could be read then.
+    """What the state knows of a segment that appeared. `behind`: the highest one that could be read then, or the number
+    before its own, where the state had met it before: it keeps its place.
 
     `end`: the first durable end that its sidecar promised, 0 while it promised none; None if it was finished when it
     was first seen.
@@ -63,8 +64,28 @@ def appeared_in(records: Iterable[AnyRecord]) -> dict[int, Appeared]:
     return found
 
 
+def met_before(segment: int, offset: NodeOffset, records: Iterable[AnyRecord]) -> bool:
+    """Whether the state had met a segment before this consumer looked last, when it was not in the folder: its changes
+    are older than what the consumer has read. `offset`: where the consumer stands."""
+    return any(record.n <= offset.j and segment == _met_in(record) for record in records)
+
+
+def _met_in(record: AnyRecord) -> int | None:
+    """The segment that somebody had read when a record was made."""
+    if isinstance(record, LearntRecord):
+        return record.of.segment
+    if isinstance(record, TimesRecord):
+        return record.segment
+    return record.at.segment if isinstance(record, SchemaRecord) and record.source == LOG else None
+
+
+def in_its_place(segment: int) -> int:
+    """What `behind` is of a segment that keeps its place."""
+    return segment - 1
+
+
 def taken_over(
-    view: View, segments: Iterable[int], records: Sequence[AnyRecord], consumer: str | None
+    view: View, segments: Iterable[int], records: Sequence[AnyRecord], consumer: str | None, offset: NodeOffset
 ) -> list[AppearedRecord]:
     """What a consumer has to know of segments that appeared and of which it has no record: what others saw of them
     first, else what is there now."""
@@ -73,6 +94,8 @@ def taken_over(
     found = []
     for segment in sorted(set(segments) - own.keys()):
         known = told.get(segment) or Appeared(_highest(view, segment), None)
+        if met_before(segment, offset, records):
+            known = Appeared(in_its_place(segment), known.end)
         found.append(AppearedRecord(consumer=consumer, segment=segment, behind=known.behind, end=known.end))
     return found
 

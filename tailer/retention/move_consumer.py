@@ -152,7 +152,7 @@ def settle_appeared(
             _check_appeared(folder, view, held, segment)
 
         if deliver:
-            consumer.journal.append(taken_over(view, segments, consumer.journal.read(), name))
+            consumer.journal.append(taken_over(view, segments, consumer.journal.read(), name, held.offset))
 
         def settled(mark: NodeState | Mark) -> Memory:
             return settle(begun(view, mark.offset, mark.memory), segments)

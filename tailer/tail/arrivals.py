@@ -8,14 +8,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import msgspec
+
 from tailer.definitions.learning import Definitions
 from tailer.errors import CdcError, LossError
-from tailer.planning.appeared import Appeared, appeared_in, taken_over, unexplained_error
+from tailer.planning.appeared import (
+    Appeared,
+    appeared_in,
+    in_its_place,
+    met_before,
+    taken_over,
+    unexplained_error,
+)
 from tailer.planning.plan import Plan
 from tailer.planning.survey import Survey
 from tailer.segments.view import View
 from tailer.state.journal import Journal
 from tailer.state.journal_records import AppearedRecord
+from tailer.state.offset import NodeOffset
 
 
 class Arrivals:
@@ -39,17 +49,20 @@ class Arrivals:
         """A first start: take over what other consumers saw. The order of a node's segments is the one in which its
         state first saw them."""
         records = self._journal.read()
-        there = [segment for segment in appeared_in(records) if segment in view]
-        self._append(taken_over(view, there, records, self._consumer))
+        # One that the state had met before did not appear to it.
+        known = [segment for segment, each in appeared_in(records).items() if each.behind != in_its_place(segment)]
+        there = [segment for segment in known if segment in view]
+        self._append(taken_over(view, there, records, self._consumer, NodeOffset()))
 
     def known(self) -> Mapping[int, Appeared]:
         """What is known of segments that appeared."""
         self._load()
         return self._known
 
-    def note(self, made: Plan) -> list[str]:
-        """Keep what a plan has seen; what there is to say of that."""
-        self._append([record for record in made.appeared if record.segment not in self._known or record.end])
+    def note(self, made: Plan, offset: NodeOffset) -> list[str]:
+        """Keep what a plan from `offset` has seen; what there is to say of that."""
+        seen = [record for record in made.appeared if record.segment not in self._known or record.end]
+        self._append([self._placed(record, offset) for record in seen])
         self._unexplained, self._undecided, self._gone = made.unexplained, made.undecided, made.gone
         begun = made.memory.begun
         notices = []
@@ -86,6 +99,12 @@ class Arrivals:
         told = unexplained_error(self._unexplained, self._facts(first))
         return LossError(told.what, at=error.at, file=self._survey.log_name(first), remedy=self._remedy())
 
+    def _placed(self, record: AppearedRecord, offset: NodeOffset) -> AppearedRecord:
+        known = record.segment in self._known
+        if known or not met_before(record.segment, offset, self._journal.read()):
+            return record
+        return msgspec.structs.replace(record, behind=in_its_place(record.segment))
+
     def _load(self) -> None:
         fresh = [
             record
@@ -118,7 +137,10 @@ class Arrivals:
         else:
             says = f"an idx file that says {content.end}{', COMPLETED' if content.completed else ''}"
         names = f"{log.links} {'name' if log.links == 1 else 'names'}"
-        return f" (written {_time(log.modified)}, linked or changed {_time(log.changed)}, {names}, {says})"
+        known = self._known.get(segment)
+        met = known is not None and known.behind == in_its_place(segment)
+        read = "; it was read here before this consumer looked last: its changes are old" if met else ""
+        return f" (written {_time(log.modified)}, linked or changed {_time(log.changed)}, {names}, {says}{read})"
 
     def _remedy(self) -> str:
         ids = " ".join(map(str, self._unexplained[:5]))

@@ -291,7 +291,7 @@ class Tail(Standing):
             settled=self._survey.frozen,
             taken=self._parts.taken.lost,
         )
-        self._notices += self._parts.arrivals.note(made)
+        self._notices += self._parts.arrivals.note(made, self.offset)
         if self._survey.empty:
             made = without_evidence(made, self._survey.taken_away, self.offset, self.memory)
             made.notices, self._absent = [] if self._absent == made.notices else made.notices, made.notices

@@ -181,6 +181,51 @@ def test_definitions_are_those_of_the_order_too(log: LogFolder) -> None:
     assert values(log, name="new") == [HIGH, HIGH + 1, 1, 2]
 
 
+@pytest.fixture
+def linked_again(tmp_path: Path) -> LogFolder:
+    """Three segments, read by consumer all. The links of the first two are removed by hand, consumer c begins, and they
+    are linked again. The definitions stand in them."""
+    wide = simple_table("ks", "t")
+    folder = LogFolder(tmp_path / "cdc_raw")
+    put(folder, LOW, first=[create_payload(TABLE)])
+    put(folder, LOW + 1, first=[alter_payload(wide, Column("w", "regular", "int"))])
+    rows = [insert_payload(wide, HIGH, "a", HIGH)]
+    writer = segment_of(FIRST + HIGH, [rows])
+    folder.put(writer, completed(writer))
+    assert values(folder, name="all") == [LOW, LOW + 1, HIGH]
+    removed = {path: path.read_bytes() for number in (LOW, LOW + 1) for path in folder.path.glob(f"*{FIRST + number}*")}
+    for path in removed:
+        path.unlink()
+    assert values(folder, "--from", "latest") == []
+    for path, content in removed.items():
+        path.write_bytes(content)
+    put(folder, HIGH + 1)
+    return folder
+
+
+@pytest.mark.parametrize("word", ["accept", "deliver"])
+def test_one_that_the_state_has_met_before_keeps_its_place(linked_again: LogFolder, word: str) -> None:
+    """What it says of definitions counts where it stood, for whoever is asked about it."""
+    ran = follow(linked_again)
+    assert (ran.code, ran.out) == (5, "")
+    assert f"segments {FIRST + LOW}, {FIRST + LOW + 1} have appeared" in ran.err
+    assert "its changes are old" in ran.err
+    settle(linked_again, word, LOW, LOW + 1)
+    assert sorted(values(linked_again)) == ([LOW, LOW + 1] if word == "deliver" else []) + [HIGH + 1]
+    assert values(linked_again, name="all") == [HIGH + 1]
+    assert values(linked_again, name="new") == [LOW, LOW + 1, HIGH, HIGH + 1], "to the state they did not appear"
+
+
+def test_one_that_the_state_has_met_before_and_that_is_gone_again_is_a_loss(linked_again: LogFolder) -> None:
+    assert follow(linked_again).code == 5
+    settle(linked_again, "deliver", LOW, LOW + 1)
+    for path in linked_again.path.glob(f"*{FIRST + LOW}*"):
+        path.unlink()
+    ran = follow(linked_again)
+    assert ran.code == 5
+    assert f"segment {FIRST + LOW}, which has appeared" in ran.err
+
+
 def test_a_state_that_knows_no_order_says_so(log: LogFolder, tmp_path: Path) -> None:
     """Rows before the CREATE of their table: what is wrong is the order, not the definition."""
     put(log, LOW)

@@ -6,6 +6,7 @@ import pytest
 
 from tailer.definitions.at_spans import DefinitionsAtSpans
 from tailer.definitions.history import DefinitionHistory
+from tailer.planning.appeared import in_its_place
 from tailer.position import Position, Span
 from tailer.state.journal_records import AnyRecord, AppearedRecord, SchemaRecord
 from tests.unit.schema.made import ID_A, SIMPLE, column, create, data, heading
@@ -56,3 +57,14 @@ def test_the_versions_of_a_table_by_place(inside: str) -> None:
     at = [Position(LOW, 0), Position(LOW, 299), Position(LOW, 300), Position(LOW + 1, 50), Position(HIGH, 400)]
     found = [[len(held.columns) for place, held in made if place <= each][-1] for each in at]
     assert found == [2, 2, 3, 3, 2]
+
+
+def test_what_the_state_had_met_before_keeps_its_place() -> None:
+    """CREATE and ADD stand in two segments that were linked again: a consumer was asked about both."""
+    made = SchemaRecord(n=1, at=Position(LOW, 100), source="log", deltas=tuple(create("t", ID_A, 10, SIMPLE)))
+    wider = SchemaRecord(n=2, at=Position(LOW + 1, 300), source="log", deltas=WIDER)
+    asked = [AppearedRecord(n=8, segment=each, behind=in_its_place(each), end=None) for each in (LOW, LOW + 1)]
+    records = [made, wider, *asked]
+    assert widths(records, LOW, 100, 400) == [2, 2]
+    assert widths(records, LOW + 1, 28, 299, 300) == [2, 2, 3]
+    assert widths(records, HIGH, 28, 400) == [3, 3]

@@ -26,7 +26,7 @@ from tests.server.settings import yaml_of
 
 __all__ = ["JAVA_17", "CommandFailed", "Node", "StartFailed", "available", "library"]
 
-START_SECONDS = 180
+START_SECONDS = 600
 COMMAND_SECONDS = 120
 # Lets a server start over a torn sync marker that a kill left (4.1 and later); see Node.start_again.
 FORGIVE_TORN_MARKER = "-Dcassandra.commitlog.allow_ignore_sync_crc=true"

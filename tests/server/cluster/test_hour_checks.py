@@ -145,6 +145,12 @@ def test_a_write_before_the_consumer_or_beside_a_schema_change_may_have_none() -
     assert held({"n1": IN_ORDER}, last, changes=[change]).figures["no image, schema"] == 1
 
 
+def test_a_write_that_is_older_than_what_the_server_answered_may_have_none() -> None:
+    answered = image(5, None, None, row(SECOND), event_id="snapshot:again:1:0", node=None, segment=None, offset=None)
+    found = held({"n1": IN_ORDER, "n2": IN_ORDER}, answered, image(6, 5, row(SECOND), row(SECOND)))
+    assert (found.figures["no image, read"], found.figures["WITHOUT AN IMAGE"]) == (1, 0)
+
+
 def test_a_write_without_a_row_and_one_with_two_images_are_found() -> None:
     assert held({"n1": IN_ORDER[1:]}, SOUND[0]).figures["without a row in any log"] == 1
     twice = (*SOUND, image(3, 2, row(SECOND), row(FIRST)))

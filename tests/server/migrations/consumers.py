@@ -22,7 +22,7 @@ from tests.helpers.cli import ROOT
 COMMAND = (sys.executable, "-c", "from tailer.cli.app import run; run()")
 BEGIN_SECONDS = 60
 END_SECONDS = 60
-ONCE_SECONDS = 180
+ONCE_SECONDS = 900
 SPARK_SECONDS = 1800
 SPARK_PYTHON = ROOT / os.environ.get("OLDEST", ".venv-spark40") / "bin" / "python"
 """Of the environment that has `delta-spark` (the Makefile makes it)."""

@@ -88,9 +88,11 @@ class Captured:
                 fd = self._files.open(self._places.raw(segment), write=False)
             except FileNotFoundError:
                 return 0
-            # Others may ask at once, and forget what they have no use for.
-            self._sizes[segment] = size = self._files.size(fd)
-            self._files.close(fd)
+            try:
+                # Others may ask at once, and forget what they have no use for.
+                self._sizes[segment] = size = self._files.size(fd)
+            finally:
+                self._files.close(fd)
         return size
 
 

@@ -47,7 +47,8 @@ class Maker:
 
 
 def create_segment(files: Files, places: Places, segment: int, header: bytes, size: int) -> Segment:
-    """The segment, ready for its first append. Raises OSError where there is no space; nothing of it is left then.
+    """The segment, ready for its first append. Raises OSError where there is no space. Nothing of it is left behind any
+    error but a failed fsync.
 
     Zeros are written, not only reserved: an fdatasync of a file that grows, or whose blocks are not yet written, has
     to sync its inode too and takes twice as long.
@@ -60,17 +61,18 @@ def create_segment(files: Files, places: Places, segment: int, header: bytes, si
         sync_folder(files, places.commitlog)
         files.link(own, raw)
         sync_folder(files, places.cdc_raw)
+        return Segment(segment, fd, length, size)
     except SyncFailedError as error:
         files.close(fd)
         if error.error.errno not in _FULL:
             raise
         remove_segment(files, places, segment)
         raise error.error from None
-    except OSError:
+    except BaseException:
+        # Also where memory ends, or Ctrl-C comes: nobody else knows of the descriptor.
         files.close(fd)
         remove_segment(files, places, segment)
         raise
-    return Segment(segment, fd, length, size)
 
 
 def _fill(files: Files, fd: int, header: bytes, size: int) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, get_args, get_origin
+from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
 
 from tailer.errors import UsageError
 from tailer.schema.model import TypeField
 from tailer.types.kinds import LIST, MAP, NATIVES, ROWS, SET
-from writer_hooks.hints import ANY, is_union, one_of, types_of_values
+from writer_hooks.hints import ANY, is_union, meant_by, one_of, types_of_values
 from writer_hooks.models import fields_of, is_model
 
 
@@ -30,6 +30,7 @@ class Declared:
     def __init__(self, model: Any) -> None:
         self.types: dict[str, tuple[TypeField, ...]] = {}
         self._open: set[str] = set()
+        self._names: list[Any] = []
         self.columns = self._fields(model)
 
     def _fields(self, model: Any) -> list[tuple[str, str]]:
@@ -40,6 +41,9 @@ class Declared:
         if origin is Annotated:
             given = next((mark.type for mark in arguments[1:] if isinstance(mark, Cql)), None)
             return given if given is not None else self._text(arguments[0], where)
+        meant = meant_by(hint)
+        if meant is not hint:
+            return self._meant(hint, meant, where)
         if is_union(hint) and one_of(hint) is not ANY:
             return self._text(one_of(hint), where)
         of_values = types_of_values(hint)
@@ -62,6 +66,20 @@ class Declared:
             found=hint,
             remedy='Say it with Annotated[…, Cql("…")], or declare the columns one by one.',
         )
+
+    def _meant(self, hint: Any, meant: Any, where: str) -> str:
+        """Of a type by another name, which stands for `meant`."""
+        if isinstance(hint, TypeVar) and (meant is ANY or is_union(meant)):
+            raise UsageError(
+                f"no CQL type for {where}: its type has the variable {hint}, which may be any type",
+                remedy='Say the type in brackets (`Alias[int]`), or with Annotated[…, Cql("…")].',
+            )
+        if hint in self._names:
+            raise UsageError(f"the type {hint} of {where} holds itself", remedy="CQL has no such type.")
+        self._names.append(hint)
+        text = self._text(meant, where)
+        self._names.pop()
+        return text
 
     def _user_type(self, model: Any, where: str) -> str:
         name = model.__name__.lower()

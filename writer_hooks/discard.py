@@ -30,8 +30,10 @@ def discard(files: Files, places: Places, position: Position, end: Position, kee
     named = set(sidecar_ids(files.names(places.cdc_raw)))
     for segment in gone:
         unlink_if_there(files, places.own(segment))
+        # Before the next one goes: a power loss keeps unsynced names in any order, and an older segment that came back
+        # in front of a newer one that did not would be a gap, which `replay` takes for a loss.
+        sync_folder(files, places.commitlog)
         if segment not in named:
             # It never had anything for readers, and lost its link when it ended: unless that was lost in a crash.
             unlink_if_there(files, places.raw(segment))
-    sync_folder(files, places.commitlog)
     return len(gone)

@@ -31,6 +31,10 @@ class Files(Protocol):
         """A descriptor. `create`: makes the file where there is none (`exclusive`: FileExistsError where there is)."""
         ...
 
+    def open_folder(self, path: Path) -> int:
+        """A descriptor of a folder, for its lock."""
+        ...
+
     def close(self, fd: int) -> None: ...
 
     def pread(self, fd: int, length: int, at: int) -> bytes: ...
@@ -74,7 +78,8 @@ class Files(Protocol):
         ...
 
     def lock(self, fd: int) -> bool:
-        """Takes the file's lock (flock) for this descriptor, and for as long as it is open; False if it is held."""
+        """Takes the lock (flock) of a file or a folder for this descriptor, and for as long as it is open; False if it
+        is held."""
         ...
 
 
@@ -105,6 +110,9 @@ class RealFiles:
             # A segment has two names, any other file has one.
             return _LOG.to_write(path, os.O_RDWR) if create else _LOG.to_change(path)
 
+    def open_folder(self, path: Path) -> int:
+        return os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+
     def close(self, fd: int) -> None:
         os.close(fd)
 
@@ -134,7 +142,7 @@ class RealFiles:
         os.fsync(fd)
 
     def fsync_folder(self, path: Path) -> None:
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        fd = self.open_folder(path)
         try:
             os.fsync(fd)
         finally:

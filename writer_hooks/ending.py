@@ -17,7 +17,7 @@ from writer_hooks.appender import Appender
 from writer_hooks.create import remove_segment
 from writer_hooks.disk import Files
 from writer_hooks.durable import DurableEnd
-from writer_hooks.hold import ended
+from writer_hooks.hold import Lock, ended
 from writer_hooks.open_segment import Segment
 from writer_hooks.places import Places
 from writer_hooks.publisher import Publisher
@@ -48,7 +48,7 @@ class Ending:
         self,
         files: Files,
         places: Places,
-        lock: int,
+        lock: Lock,
         durable: DurableEnd,
         appender: Appender,
         syncer: Syncer,
@@ -58,7 +58,7 @@ class Ending:
     ) -> None:
         self._files = files
         self._places = places
-        self._lock = lock
+        self._lock: Lock | None = lock
         self._durable = durable
         self._appender = appender
         self._syncer = syncer
@@ -110,7 +110,7 @@ class Ending:
 
     def dropped(self) -> None:
         """Nothing refers to the log any more. Returns at once: whoever collects it may hold any lock of its parts."""
-        if self._closed or self._lock < 0:
+        if self._closed or self._lock is None:
             return
         self.unheld = True
         try:
@@ -186,9 +186,12 @@ class Ending:
     def _let_go(self) -> None:
         left = [*self._syncer.left(), *self._publisher.abandon()]
         self._appender.spares.stop()
+        segments = self._and_spare(left)
         try:
-            for segment in self._and_spare(left):
+            for segment in segments:
+                # All of them, before a name that cannot be deleted ends it.
                 self._close_file(segment)
+            for segment in segments:
                 if segment.empty:
                     remove_segment(self._files, self._places, segment.id)
         except OSError as error:
@@ -206,6 +209,6 @@ class Ending:
             self._files.close(fd)
 
     def _let_go_lock(self) -> None:
-        fd, self._lock = self._lock, -1
-        if fd >= 0:
-            self._files.close(fd)
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.let_go(self._files)

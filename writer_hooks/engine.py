@@ -5,6 +5,7 @@ Nothing here refers to the `SegmentLog` that a program holds, so that one that i
 
 from __future__ import annotations
 
+from tailer.errors import CdcError
 from writer_hooks.appender import Appender
 from writer_hooks.cap import Captured, Guard
 from writer_hooks.disk import Files
@@ -108,16 +109,21 @@ class Engine:
         if not self.durable.stop(dead):
             return
         self.appender.refuse(dead)
+        if not isinstance(error, GoneError):
+            # Else no fsync has failed, and the folder may be another writer's, whose entries no open would believe.
+            self._note_end(dead)
+        self.durable.release()
+        if self.thread is not None:
+            with self.appender.lock:
+                self.appender.changed.notify_all()
+
+    def _note_end(self, dead: CdcError) -> None:
         try:
             end = position_of(self.durable.end)
             write_failed(self._files, self._places.failed, self._options.boot_id(), end)
         except (OSError, SyncFailedError) as failure:
             # Recovery writes every tail over itself, which has to do.
             dead.add_note(f"{self._places.failed} could not be written: {failure}")
-        self.durable.release()
-        if self.thread is not None:
-            with self.appender.lock:
-                self.appender.changed.notify_all()
 
     def stats(self) -> Stats:
         """Numbers of this moment."""

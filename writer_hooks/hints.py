@@ -9,9 +9,11 @@ from typing import (
     Annotated,
     Any,
     Final,
+    ForwardRef,
     Literal,
     NewType,
     TypeGuard,
+    TypeVar,
     Union,
     get_args,
     get_origin,
@@ -57,13 +59,60 @@ def takes_none(hint: Any) -> bool:
 
 
 def plain(hint: Any) -> Any:
-    """The type without what is said beside it, and by the name that it is derived from."""
-    if get_origin(hint) is Annotated:
-        return plain(get_args(hint)[0])
-    if type(hint).__name__ == "TypeAliasType":
-        # Of `typing` since Python 3.12, or of `typing_extensions`.
-        return plain(hint.__value__)
-    return plain(hint.__supertype__) if isinstance(hint, NewType) else hint
+    """The type without what is said beside it, and by what it stands for (`meant_by`)."""
+    if type(hint) is type:
+        # Nearly all of them, and each value read asks.
+        return hint
+    meant = get_args(hint)[0] if _is_annotated(hint) else meant_by(hint)
+    return hint if meant is hint else plain(meant)
+
+
+def meant_by(hint: Any) -> Any:
+    """What an alias, a `NewType` or a type variable stands for, one step of it; any other type itself."""
+    if _is_alias(hint):
+        return hint.__value__
+    if _is_alias(alias := get_origin(hint)):
+        return _with_parameters(alias, get_args(hint))
+    if isinstance(hint, TypeVar):
+        # What nobody says is any type that it may be.
+        return hint.__bound__ or (Union[hint.__constraints__] if hint.__constraints__ else ANY)  # noqa: UP007
+    return hint.__supertype__ if isinstance(hint, NewType) else hint
+
+
+def name_within(hint: Any, within: tuple[Any, ...] = ()) -> Any:
+    """The first part of a type that is a name in quotes, which Python has not looked up; None where there is none."""
+    if isinstance(hint, str | ForwardRef):
+        return hint
+    if any(each is hint for each in within):
+        return None
+    meant = meant_by(hint)
+    literal = get_origin(hint) is Literal
+    parts = (meant,) if meant is not hint else () if literal else get_args(hint)[: 1 if _is_annotated(hint) else None]
+    return next((found for each in parts if (found := name_within(each, (*within, hint))) is not None), None)
+
+
+def _is_annotated(hint: Any) -> bool:
+    return get_origin(hint) is Annotated
+
+
+def _is_alias(hint: Any) -> bool:
+    # Of `typing` since Python 3.12, or of `typing_extensions`.
+    return type(hint).__name__ == "TypeAliasType"
+
+
+def _with_parameters(alias: Any, given: tuple[Any, ...]) -> Any:
+    """What an alias stands for with those types in the place of its parameters."""
+    value = alias.__value__
+    if isinstance(value, TypeVar):
+        return dict(zip(alias.__type_params__, given, strict=False)).get(value, value)
+    wanted = getattr(value, "__parameters__", ())
+    if not wanted:
+        return value
+    if wanted == alias.__type_params__:
+        # As they are, also where one of them takes several types.
+        return value[given]
+    by_parameter = dict(zip(alias.__type_params__, given, strict=False))
+    return value[tuple(by_parameter.get(each, each) for each in wanted)]
 
 
 def is_union(hint: Any) -> bool:

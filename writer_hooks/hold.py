@@ -1,4 +1,4 @@
-"""One writer for a folder: the lock on `commitlog/LOCK`, and the logs that this process has open.
+"""One writer for a folder: the locks on `commitlog/LOCK` and on `commitlog`, and the logs that this process has open.
 
 What becomes of those when the program ends, and in a forked child, begins here.
 """
@@ -6,12 +6,13 @@ What becomes of those when the program ends, and in a forked child, begins here.
 from __future__ import annotations
 
 import atexit
+import errno
 import os
 import socket
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from tailer.errors import CdcError, RefusedError
 from writer_hooks.cap import finish_drops
@@ -25,25 +26,58 @@ DROPPED_SECONDS: Final = 30.0
 """How long an open waits for a log of the same folder that nothing refers to any more, and that is being closed."""
 
 
-def take_lock(files: Files, places: Places) -> int:
-    """The descriptor that holds the folder's lock. Raises RefusedError where another process has it.
+_NO_FOLDER_LOCKS: Final = (errno.EBADF, errno.EINVAL, errno.EISDIR, errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+"""What a file system says that locks files and no folders: NFS wants a descriptor that writes."""
+
+
+class Lock(NamedTuple):
+    """The descriptors of `commitlog/LOCK` and of `commitlog`, both locked. `identity`: the file's."""
+
+    file: int
+    folder: int
+    identity: tuple[int, int]
+
+    def let_go(self, files: Files) -> None:
+        """The folder first: who has the file's lock may take it that nobody has the folder's."""
+        with ExitStack() as both:
+            both.callback(files.close, self.file)
+            files.close(self.folder)
+
+
+def take_lock(files: Files, places: Places) -> Lock:
+    """The folder's lock. Raises RefusedError where another process has it.
 
     The kernel lets it go when the last descriptor of it is closed, whatever the process died of; what the file says is
-    for people.
+    for people. A file is easily deleted, and the next writer would lock a new one: so the folder is locked, too.
     """
-    fd = files.open(places.lock, create=True)
-    try:
+    with ExitStack() as opened_so_far:
+        fd = files.open(places.lock, create=True)
+        opened_so_far.callback(files.close, fd)
         if not files.lock(fd):
             raise _held(files, fd, places)
+        folder = files.open_folder(places.commitlog)
+        opened_so_far.callback(files.close, folder)
+        if not _lock_folder(files, folder):
+            raise _held(files, fd, places, is_lost=True)
         files.truncate(fd, 0)
         write_all(files, fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode(), 0)
-    except BaseException:
-        files.close(fd)
-        raise
-    return fd
+        lock = Lock(fd, folder, files.identity(fd))
+        opened_so_far.pop_all()
+        return lock
 
 
-def _held(files: Files, fd: int, places: Places) -> RefusedError:
+def _lock_folder(files: Files, folder: int) -> bool:
+    try:
+        return files.lock(folder)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_LOCKS:
+            raise
+        # The file's lock has to do. Where that file is deleted, the first writer notices (`Presence`).
+        return True
+
+
+def _held(files: Files, fd: int, places: Places, *, is_lost: bool = False) -> RefusedError:
+    """`is_lost`: the file's lock was free, and the folder's is held: the file is not the one that the holder has."""
     holder = read_all(files, fd, 300, 0).decode("utf-8", "replace").strip()
     if _of_folder(places):
         return RefusedError(
@@ -53,6 +87,15 @@ def _held(files: Files, fd: int, places: Places) -> RefusedError:
             remedy="Close that SegmentLog, or use it here too: any thread may. Where only a cycle refers to it, "
             "gc.collect() closes it.",
         )
+    if is_lost:
+        return RefusedError(
+            "another writer has this log open, and its lock file was deleted or replaced",
+            file=str(places.lock),
+            expected="the file that the other writer has locked",
+            found="another file; the lock of the folder is held",
+            remedy="Find out what deleted it. One process writes a log: stop that one, or give this one a folder of "
+            "its own.",
+        )
     return RefusedError(
         "another writer has this log open",
         file=str(places.folder),
@@ -61,9 +104,9 @@ def _held(files: Files, fd: int, places: Places) -> RefusedError:
     )
 
 
-def hold(files: Files, places: Places, options: Options) -> tuple[int, Recovered]:
+def hold(files: Files, places: Places, options: Options) -> tuple[Lock, Recovered]:
     """Makes the folder's two, takes the lock, and recovers. Raises documented errors; then nothing is held."""
-    lock: int | None = None
+    lock: Lock | None = None
     try:
         _make_folders(files, places)
         for log in _of_folder(places):
@@ -74,7 +117,7 @@ def hold(files: Files, places: Places, options: Options) -> tuple[int, Recovered
         return lock, recover(files, places, options.boot_id())
     except BaseException as error:
         if lock is not None:
-            files.close(lock)
+            lock.let_go(files)
         if isinstance(error, OSError | SyncFailedError):
             raise not_opened(error, places.folder) from error
         raise

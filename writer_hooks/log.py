@@ -23,7 +23,7 @@ from writer_hooks.disk import Files, RealFiles
 from writer_hooks.durable import DurableEnd, position_of
 from writer_hooks.ending import Ending, Shows
 from writer_hooks.engine import Engine
-from writer_hooks.hold import hold, opened
+from writer_hooks.hold import Lock, hold, opened
 from writer_hooks.log_options import BATCH, MAX_UNSYNCED, SEGMENT_BYTES, Options, Stand
 from writer_hooks.own_replay import Replayed, models_of, replay
 from writer_hooks.own_restart import NOWHERE
@@ -54,7 +54,7 @@ class SegmentLog(ReadHere):
         self,
         files: Files,
         places: Places,
-        lock: int,
+        lock: Lock,
         recovered: Recovered,
         options: Options,
         tables: Sequence[AnyTable],
@@ -78,7 +78,7 @@ class SegmentLog(ReadHere):
         )
         pack, leads = packer(options.compression), options.threads and options.sync.kind == "batch"
         self._syncer = engine.syncer = syncer = Syncer(
-            files, places, durable, recovered.end, publisher, appender.seal, engine.died, pack, leads
+            files, places, lock, durable, recovered.end, publisher, appender.seal, engine.died, pack, leads
         )
         self._subscribers = Subscribers(places, syncer.attach)
         self._thread = engine.thread = _sync_thread(engine, options)
@@ -145,7 +145,7 @@ class SegmentLog(ReadHere):
         try:
             return cls(files, places, lock, recovered, options, tables)
         except BaseException as error:
-            files.close(lock)
+            lock.let_go(files)
             if isinstance(error, OSError | SyncFailedError):
                 raise not_opened(error, places.folder) from error
             raise

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
 import msgspec
 
 from tailer.errors import UsageError
-from writer_hooks.hints import is_enum, may_be, plain, takes_none, types_of_values
+from writer_hooks.hints import is_enum, may_be, name_within, plain, takes_none, types_of_values
 from writer_hooks.misfit import MisfitError
 
 
@@ -56,6 +56,7 @@ def fields_of(model: Any) -> tuple[Field, ...]:
         )
     try:
         hints = kind.hints(model)
+        unknown = {name: found for name, hint in hints.items() if (found := name_within(hint)) is not None}
     except NameError as error:
         raise UsageError(
             f"the types of {model.__name__}'s fields are not known: {error}",
@@ -67,6 +68,12 @@ def fields_of(model: Any) -> tuple[Field, ...]:
     for name, _, _ in fields:
         if name not in hints:
             raise UsageError(f"the field {name} of {model.__name__} has no type", remedy="Say it, as an annotation.")
+        if name in unknown:
+            raise UsageError(
+                f"the type of the field {name} of {model.__name__} has a name in quotes, which is not looked up there",
+                found=repr(unknown[name]),
+                remedy="Write the type itself, without quotes.",
+            )
     return tuple(
         Field(name, hints[name], argument, required, takes_none(hints[name])) for name, argument, required in fields
     )
@@ -124,15 +131,16 @@ def maker_of(model: Any) -> Callable[[type[object], dict[str, Any]], Any]:
     return kind.make
 
 
-def holds_enum(hint: Any, within: frozenset[Any] = frozenset()) -> bool:
+def holds_enum(hint: Any, within: tuple[Any, ...] = ()) -> bool:
     """Whether a value of that type may hold a member of an enumeration."""
     hint = plain(hint)
     if is_enum(hint):
         return True
-    if is_model(hint):
-        # One that holds itself is looked into once.
-        return hint not in within and any(holds_enum(field.hint, within | {hint}) for field in fields_of(hint))
-    return any(holds_enum(part, within) for part in types_of_values(hint) or get_args(hint))
+    if hint in within:
+        # A class or an alias that holds itself is looked into once.
+        return False
+    parts = [field.hint for field in fields_of(hint)] if is_model(hint) else types_of_values(hint) or get_args(hint)
+    return any(holds_enum(part, (*within, hint)) for part in parts)
 
 
 def _kind_of(model: type) -> _Kind | None:

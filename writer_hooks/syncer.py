@@ -21,6 +21,7 @@ from writer_hooks.bell import Bell
 from writer_hooks.buffer import SyncedSection
 from writer_hooks.disk import Files, sync_data, write_all
 from writer_hooks.durable import DurableEnd, Group, key_of
+from writer_hooks.hold import Lock
 from writer_hooks.newest_segment import write_newest
 from writer_hooks.open_segment import Section, Segment
 from writer_hooks.places import Places
@@ -64,6 +65,7 @@ class Syncer:
         self,
         files: Files,
         places: Places,
+        lock: Lock,
         durable: DurableEnd,
         end: Position,
         publisher: Publisher,
@@ -80,8 +82,7 @@ class Syncer:
         self._died = died
         self._pack = pack
         self._gathers = gathers
-        self._writers = 0
-        self._patience = _PATIENCE
+        self._writers, self._patience = 0, _PATIENCE
         self._mutex = threading.Lock()
         self._steps: deque[Step] = deque()
         self._written: list[Written] = []
@@ -91,7 +92,7 @@ class Syncer:
         self.hooks: list[Callable[[SyncedSection], None]] = []
         self.hook_failures = 0
         self._prev, self._noted = end, 0
-        self.presence = Presence(files, places)
+        self.presence = Presence(files, places, lock.identity)
         self.flushed = 0
         """Bytes of all sections that are durable."""
         self.syncs = 0

@@ -25,6 +25,10 @@ class GoneError(SyncFailedError):
     """A file or folder of an open log was deleted or moved: what is written now, nobody would find."""
 
 
+class LockGoneError(GoneError):
+    """`commitlog/LOCK` was deleted or replaced: another writer may have come, or may come."""
+
+
 class UnsafeFileError(OSError):
     """A file or folder of the log through which somebody else's could be written. `documented`: the error to raise."""
 
@@ -40,6 +44,14 @@ def is_gone(error: OSError) -> bool:
 
 def dead_after(error: BaseException) -> SystemFailedError:
     """What everybody gets who waits on a log that died of `error`."""
+    if isinstance(error, LockGoneError):
+        return SystemFailedError(
+            "the lock file of the open log is gone, and another writer may write the same log",
+            file=error.path,
+            expected="the file that this log has locked",
+            found="none, or another file",
+            remedy=f"Find out what deleted it, and stop any other writer of the folder. {REOPEN}",
+        )
     cause = error.error if isinstance(error, SyncFailedError) else error
     if isinstance(cause, OSError) and is_gone(cause):
         return SystemFailedError(

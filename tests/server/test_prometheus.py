@@ -167,7 +167,7 @@ def prometheus(
 
 
 def test_the_rules_are_rules() -> None:
-    assert "SUCCESS: 11 rules found" in promtool("check", "rules", ALERTS)
+    assert "SUCCESS: 12 rules found" in promtool("check", "rules", ALERTS)
 
 
 def test_names_and_units_are_as_prometheus_wants_them(followed: Followed, service: str, query: str) -> None:
@@ -231,6 +231,7 @@ FIRING: dict[str, list[tuple[str, str]]] = {
     "CdcTailWriterCapNear": [
         (f"cdc_tail_writer_used_bytes{LOG}", "81x60"), (f"cdc_tail_writer_cap_bytes{LOG}", "100x60")
     ],
+    "CdcTailWriterTransactionOld": [(f"cdc_tail_writer_oldest_transaction_seconds{LOG}", "0+15x60")],
 }  # fmt: skip
 """What makes each alert fire, scraped every 15 s for 15 minutes: series and values as `promtool test rules` has them.
 """
@@ -241,7 +242,8 @@ QUIET = [
     (f"cdc_tail_quarantined_entries_total{RUN}", "0x60"), (f"cdc_tail_refused_rows_total{RUN}", "0x60"),
     (f"cdc_tail_target_away_seconds{RUN}", "0 59 0x58"), (f"cdc_tail_folder_bytes{RUN}", "79x60"),
     (f"cdc_tail_folder_cap_bytes{RUN}", "100x60"), (f"cdc_tail_writer_dead{LOG}", "0x60"),
-    (f"cdc_tail_writer_trouble{LOG}", "0x60"), ('up{job="cdc-tail", instance="db1:9464"}', "1x60"),
+    (f"cdc_tail_writer_trouble{LOG}", "0x60"), (f"cdc_tail_writer_oldest_transaction_seconds{LOG}", "299x60"),
+    ('up{job="cdc-tail", instance="db1:9464"}', "1x60"),
 ]  # fmt: skip
 
 

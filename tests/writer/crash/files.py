@@ -103,6 +103,13 @@ class FakeFiles:
         self._open[self._next] = _Descriptor(inode, path, write)
         return self._next
 
+    def open_folder(self, path: Path) -> int:
+        self._enter("open_folder", path)
+        self.disk.folder(path)
+        self._next += 1
+        self._open[self._next] = _Descriptor(self._existing(path), path, False)
+        return self._next
+
     def close(self, fd: int) -> None:
         descriptor = self._descriptor(fd)
         self._enter("close", descriptor.path)

@@ -37,11 +37,16 @@ class Durability:
             self._met.add(delta.keyspace)
         return delta.keyspace in self._met or delta.keyspace in self._history.state.not_durable
 
+    @property
+    def silent(self) -> frozenset[str]:
+        """Keyspaces of which no change reaches the log now."""
+        silent = {name for name in self._history.state.not_durable if self._server.get(name) is not True}
+        return frozenset(silent | {name for name, durable in self._server.items() if not durable})
+
     def take_notices(self) -> list[str]:
         """What is to be said of wanted tables whose changes never reach the log."""
-        silent = {name for name in self._history.state.not_durable if self._server.get(name) is not True}
-        silent |= {name for name, durable in self._server.items() if not durable}
-        state = self._history.version, frozenset(silent)
+        silent = self.silent
+        state = self._history.version, silent
         if not silent or state == self._last:
             return []
         self._last, lines = state, []

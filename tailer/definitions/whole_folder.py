@@ -6,7 +6,7 @@ sidecar says. Knows no form of output.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
@@ -34,13 +34,15 @@ Progress = Callable[[int, int], None]
 class Learnt:
     """What is known. Records above number `journalled` are not in the journal; `retracted` ones have no effect.
 
-    `ends`: the log ends on record. `errors`: why a segment could not be read; the definitions in it are missing.
+    `ends`: the log ends on record. `silent`: keyspaces of which no change reaches the log now. `errors`: why a segment
+    could not be read; the definitions in it are missing.
     """
 
     history: DefinitionHistory
     journalled: int
     retracted: Sequence[SchemaRecord]
     ends: Sequence[SegmentEndRecord]
+    silent: Set[str] = frozenset()
     notices: list[str] = field(default_factory=list)
     errors: list[CdcError] = field(default_factory=list)
 
@@ -76,6 +78,7 @@ def learn(
             _learn_file(log.source, logs[segment], keys, known, learnt, progress)
     known.learn_collected(None)
     learnt.notices += known.take_notices()
+    learnt.silent = known.durability.silent
     return learnt
 
 

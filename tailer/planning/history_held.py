@@ -25,6 +25,15 @@ from tailer.state.journal_records import SegmentEndRecord
 _SHOWN: Final = 3
 """Tables that a notice names."""
 
+_LANDED: Final = (
+    "Put it together from changes that were landed from the beginning (docs/tables.md), or take what is there with "
+    "partial=True."
+)
+_NOT_DURABLE: Final = (
+    "ALTER KEYSPACE {} WITH durable_writes = true counts for later writes alone, and what was written before is in the "
+    "server's tables alone: read it from the server, or take what is there with partial=True."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class HeldLog:
@@ -92,16 +101,19 @@ def held_log(
     )
 
 
-def check_held(where: str, held: HeldLog, history: DefinitionHistory, table: TableDefinition) -> None:
-    """LossError where changes of a table may be missing."""
-    if (lacks := held.lacks(history, table) or _uncaptured(history, table)) is not None:
-        raise LossError(
-            f"Changes of {table.name} may be missing: {lacks}",
-            at=Position(held.first, 0),
-            file=where,
-            remedy="Put it together from changes that were landed from the beginning (docs/tables.md), or take what "
-            "is there with partial=True.",
-        )
+def check_held(
+    where: str, held: HeldLog, history: DefinitionHistory, table: TableDefinition, silent: Set[str] = frozenset()
+) -> None:
+    """LossError where changes of a table may be missing. `silent`: keyspaces of which no change reaches the log now."""
+    if (lacks := _not_durable(history, table, silent)) is not None:
+        remedy = _NOT_DURABLE.format(table.keyspace)
+    elif (lacks := held.lacks(history, table) or _uncaptured(history, table)) is not None:
+        remedy = _LANDED
+    else:
+        return
+    raise LossError(
+        f"Changes of {table.name} may be missing: {lacks}", at=Position(held.first, 0), file=where, remedy=remedy
+    )
 
 
 def begins_late(held: HeldLog, history: DefinitionHistory, tables: Collection[TableDefinition]) -> str | None:
@@ -112,6 +124,25 @@ def begins_late(held: HeldLog, history: DefinitionHistory, tables: Collection[Ta
     names = sorted(why)
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     return f"changes of {', '.join(names[:_SHOWN])}{more} may be missing: {why[names[0]]}"
+
+
+def _not_durable(history: DefinitionHistory, table: TableDefinition, silent: Set[str]) -> str | None:
+    """Why changes of the table are in no log: its keyspace is not durable, or was not for a time."""
+    keyspace = table.keyspace
+    if keyspace in silent:
+        return f"keyspace {keyspace} has durable_writes = false: the server writes no change of it to its commit log"
+    altered = [
+        record.at
+        for record in history.records_of_log()
+        if any(delta.table == "keyspaces" and delta.keyspace == keyspace for delta in record.deltas)
+    ]
+    created = history.created_at(table.id)
+    if created is None or not altered:
+        return None
+    since = [created, *(at for at in altered if at > created)]
+    if any(keyspace in history.state_at(at).not_durable for at in since):
+        return f"keyspace {keyspace} had durable_writes = false for a time: its changes of then are in no commit log"
+    return None
 
 
 def _uncaptured(history: DefinitionHistory, table: TableDefinition) -> str | None:

@@ -31,6 +31,17 @@ def rows_of(frame: DataFrame, table: Table, needed: Sequence[str]) -> DataFrame:
     return frame.where(F.col("table_id") == str(UUID(table.definition.id))).select(*needed)
 
 
+def rows_of_name(frame: DataFrame, table: Table, needed: Sequence[str]) -> DataFrame:
+    """The rows of the table and of others that had its name, with these columns; where rows do not tell names, its own
+    alone."""
+    from pyspark.sql import functions as F
+
+    if not {"keyspace", "table"} <= set(frame.columns):
+        return rows_of(frame, table, needed)
+    of_name = (F.col("keyspace") == table.definition.keyspace) & (F.col("table") == table.definition.table)
+    return frame.where(of_name).select(*needed)
+
+
 def _check(frame: DataFrame, needed: Sequence[str], what: str, remedy: str) -> None:
     missing = [name for name in needed if name not in frame.columns]
     if missing:

@@ -15,10 +15,10 @@ from tailer.rebuild import Table
 from tailer.rebuild.table import latest_places
 from tailer.rows.image_ops import OF_SEVERAL_ROWS
 from tailer.spark.arrow_map import map_in_arrow
-from tailer.spark.frames import check_images, rows_of
+from tailer.spark.frames import check_images, rows_of, rows_of_name
 from tailer.spark.image_rows import NEEDED, STORED, ImageMerging, encoded, merge_images, pack_images
 from tailer.spark.kept_columns import NO_MIGRATION, migration
-from tailer.spark.merge import Merging, check_beside
+from tailer.spark.merge import Merging, check_beside, ids_in
 from tailer.spark.merged import KeptImages, pack_merged, unpack_images
 from tailer.spark.newest import successor
 from tailer.spark.rebuilding import PACKED, TABLE_ROW
@@ -37,6 +37,8 @@ class ImageMerge(Merging):
     one of a row that is gone deletes it. One whose `seq` is not newer than that of its row does nothing. Images of
     several rows at once have nothing to say, as each row that images told of has one of its own; but for `drop`, after
     which the table is empty until it is created again. The others: as `Merging` says.
+
+    RefusedError for images of a later table of the name, unless `table` is a function.
     """
 
     beside = STORED
@@ -46,12 +48,17 @@ class ImageMerge(Merging):
     def __call__(self, images: DataFrame, batch_id: int) -> None:
         """Merge a micro-batch of images, of any tables. Given again it changes nothing."""
         known, table = self._begin(), self._newest()
-        mine = _images_of(images, table).persist()
+        found = _images_of(images, table).persist()
         try:
+            if self._ask is None:
+                # Images have no definition: with one that is given once, a later table of the name stays unknown.
+                before = set() if known is None else {known.table.definition.id}
+                self._check_ids(ids_in(found) - before, table, "images", "")
+            mine = rows_of(found, table, _COLUMNS)
             if not mine.isEmpty() or (known is not None and known.table.definition.id != table.definition.id):
                 self._merge(mine, table)
         finally:
-            mine.unpersist()
+            found.unpersist()
 
     def _merge(self, images: DataFrame, table: Table) -> None:
         from pyspark.sql import functions as F
@@ -117,6 +124,8 @@ class ImageMerge(Merging):
 _CAUSE: Final = ("node", "segment", "offset")
 """The columns of an image that say which entry of which log made it; null where no entry did."""
 
+_COLUMNS: Final = (*NEEDED, *_CAUSE)
+
 
 def _last_drop(images: DataFrame) -> tuple[int, dict[str, tuple[int, int]]]:
     """The number of the last image that tells of a DROP, 0 for none; and by node the place of its DROP."""
@@ -145,7 +154,6 @@ def _is_behind(gone_seq: int, ends: Mapping[str, tuple[int, int]]) -> Column:
 
 
 def _images_of(images: DataFrame, table: Table) -> DataFrame:
-    """The table's images among those of all. UsageError for a frame of another form."""
-    names = (*NEEDED, *_CAUSE)
-    check_images(images, names)
-    return rows_of(images, table, names)
+    """The images of the table, and of others that had its name. UsageError for a frame of another form."""
+    check_images(images, _COLUMNS)
+    return rows_of_name(images, table, _COLUMNS)

@@ -87,8 +87,10 @@ class _Source:
     """Is a `Source`: images on their way have their keys and values ready."""
 
     def __init__(self, plan: Plan) -> None:
+        # Dropped columns too: the image of a DROP names its column, which may be added again. A value that the DROP
+        # does not void comes back with an image; one that it voids has none.
         self._names = {
-            static: frozenset(column.name for column in plan.shown if column.static == static)
+            static: frozenset(column.name for column in plan.columns.values() if column.static == static)
             for static in (True, False)
         }
 

@@ -62,7 +62,7 @@ class Folders:
         for log, learnt in self.learnt:
             cleaned = log.home.cleaned().refresh().segments
             held = held_log(log.source, cleaned, learnt.ends, self._keys)
-            check_held(log.where, held, learnt.history, table)
+            check_held(log.where, held, learnt.history, table, learnt.silent)
 
 
 def find_table(path: str | os.PathLike[str], table: str, options: Mapping[str, str]) -> FoundTable:

@@ -124,6 +124,19 @@ class Merging:
             self._schema = schema
         return schema
 
+    def _check_ids(self, ids: Iterable[str], table: Table, what: str, remedy: str) -> None:
+        """RefusedError where one of the ids, which stand in a batch under the table's name, is of a later table."""
+        known = {table.definition.id, *table.former, *self._former}
+        others = {id for id in ids if id not in known and not created_before(id, table.definition.id)}
+        if others:
+            raise RefusedError(
+                f"{what} of another table with the name {table.name}: it was dropped and created again",
+                file=self._kept.target,
+                expected=f"table id {table.definition.id}",
+                found=min(others),
+                remedy=f"Give a function that asks for the newest definition (table_definition){remedy}.",
+            )
+
     @staticmethod
     def _is_other(known: Table, table: Table, is_again: bool) -> bool:
         """Whether nothing that is kept can be of this table. `is_again`: it was created again with its id."""
@@ -199,18 +212,7 @@ class TableMerge(Merging):
             return
         told = {UUID(row["table_id"]).hex for row in rare if row["op"] == "schema"}
         known = set() if self._known is None else {self._known.table.definition.id}
-        ids = {UUID(row[0]).hex for row in found.select("table_id").distinct().collect()}
-        others = ids - told - known - {table.definition.id, *table.former, *self._former}
-        others = {id for id in others if not created_before(id, table.definition.id)}
-        if others:
-            raise RefusedError(
-                f"rows of another table with the name {table.name}: it was dropped and created again",
-                file=self._kept.target,
-                expected=f"table id {table.definition.id}",
-                found=min(others),
-                remedy="Give a function that asks for the newest definition (table_definition), or read the changes "
-                "with includeSchemaChanges.",
-            )
+        self._check_ids(ids_in(found) - told - known, table, "rows", ", or read the changes with includeSchemaChanges")
 
     def refresh(self, *, everything: bool = False) -> None:
         """Bring up to date what has expired since it was merged; `everything`: every row, by the newest definition."""
@@ -270,6 +272,11 @@ class TableMerge(Merging):
             expired = stored.where(F.col("until") <= F.lit(task.at)).select("partition").distinct()
             stored = stored.join(expired, "partition", "left_semi")
         return reduce(type(stored).unionByName, [*parts, stored])
+
+
+def ids_in(frame: DataFrame) -> set[str]:
+    """The ids of the tables that a frame has rows of, as definitions have them."""
+    return {UUID(row[0]).hex for row in frame.select("table_id").distinct().collect()}
 
 
 def kept_rows(kept: Kept, spark: SparkSession, at: float | datetime | None, prefix: str) -> DataFrame:

@@ -19,7 +19,6 @@ from tailer.planning.absent import check_mounted, file_now
 from tailer.planning.batch_tasks import BatchTasks, FileTask, pin_start
 from tailer.position import Position
 from tailer.reading.reader import Reader
-from tailer.rebuild import Table
 from tailer.schema.typed import TypedTable
 from tailer.segments.folder import check_folder
 from tailer.segments.group import OnFault
@@ -32,7 +31,7 @@ from tailer.state.consumers import Mark
 from tailer.state.offset import NodeOffset
 from tailer.tail.faults import NewDefinitionsError
 from tailer.tail.follow import Stalled, acceptance
-from tailer.tail.snapshot.tables import chosen_tables
+from tailer.tail.snapshot.tables import LogTables, log_tables
 from tailer.tail.step import Step
 
 STEP_BYTES: Final = 64 * MIB
@@ -193,9 +192,9 @@ class Node(NodeStanding):
         options = self.options
         return self._decides or options.schema_file is not None or self._batches.options(end) != self._today
 
-    def tables(self) -> list[Table]:
-        """The chosen tables as its log defines them by now. UsageError for one whose rows are masked."""
-        return chosen_tables(self._tail, unmasked=True)
+    def tables(self) -> LogTables:
+        """The tables as its log defines them by now. UsageError for a chosen one whose rows are masked."""
+        return log_tables(self._tail)
 
     def progress(self, end: NodeOffset | None) -> NodeProgress | None:
         """How far the log is by the last look, and how much of it lies behind `end`; None before there was one."""

@@ -21,6 +21,7 @@ from tailer.rebuild.facts import Place
 from tailer.schema.typed import TypedTable
 from tailer.spark.backlog import BACKLOG, GIVEN_UP, LOST, NodeProgress
 from tailer.spark.node import Node
+from tailer.spark.node_tables import NodeTables
 from tailer.spark.nodes import SLICE_SECONDS, Nodes
 from tailer.spark.offsets import Json, SourceOffset, decode_offset
 from tailer.spark.query_node import QueryNode
@@ -70,6 +71,7 @@ class Planner:
         self._first: Json | None = None
         self._available_now = False
         self._told: set[str] = set()
+        self._tables = NodeTables(self._nodes)
         self._snapshot = QuerySnapshot(options, self._read_to, say, clock)
 
     def initial(self) -> Json:
@@ -186,11 +188,9 @@ class Planner:
                 return found or read
 
     def _tell_tables(self) -> None:
-        """Have the snapshot know the tables, by the first node that answers."""
-        if self._snapshot.needs_tables():
-            found = self._nodes.ask(dict.fromkeys(self._nodes.all, Node.tables), TELL_SECONDS)
-            for tables in list(found.values())[:1]:
-                self._snapshot.take_tables(tables)
+        """Have the snapshot know the tables that the logs show."""
+        if self._snapshot.needs_tables() and (tables := self._tables.ask()) is not None:
+            self._snapshot.take_tables(tables)
 
     def _read_to(self) -> dict[str, Place]:
         """Where the log of each node that stands is read to."""

@@ -24,6 +24,7 @@ from tailer.tail.node_log import state_of
 from tailer.tail.snapshot.nodes import Nodes, servers_of
 from tailer.tail.snapshot.run import SnapshotRun
 from tailer.tail.snapshot.spooled import InSpool, check_told, home_of
+from tailer.tail.snapshot.tables import no_table
 
 TABLES_SECONDS: Final = 2.0
 """So often the logs are asked for their tables while they are read."""
@@ -89,7 +90,8 @@ class QuerySnapshot:
         return True
 
     def take_tables(self, tables: Sequence[Table]) -> None:
-        """The chosen tables as a log defines them now; the first time reading begins."""
+        """The chosen tables as the logs define them now; the first time reading begins. UsageError where there is none
+        to begin with."""
         into = self._begun(tables)
         into.define(tables)
 
@@ -136,6 +138,8 @@ class QuerySnapshot:
     def _begun(self, tables: Sequence[Table]) -> InSpool:
         if self._into is None:
             options = self._options
+            if not tables:
+                raise no_table(options.tail.selection.tables)
             check_told(tables, incomplete=options.snapshot.incomplete)
             names = [name for name, _ in options.places]
             servers = servers_of({name: options.of(name, once=False) for name in names})

@@ -20,7 +20,7 @@ from tailer.rebuild.changes import NEEDED
 from tailer.rebuild.table import plan_of
 from tailer.schema.model import TableDefinition
 from tailer.spark.arrow_map import map_in_arrow
-from tailer.spark.frames import check_changes, rows_of
+from tailer.spark.frames import check_changes, rows_of, rows_of_name
 from tailer.spark.known_table import check_read, find_table
 from tailer.spark.rebuilding import PACKED, Rebuilding, encoded, pack_changes, rebuild_rows
 from tailer.types.cql import Decimals
@@ -111,14 +111,10 @@ def changes_of(changes: DataFrame, table: Table) -> DataFrame:
 
 
 def named_changes(changes: DataFrame, table: Table) -> DataFrame:
-    """The rows of the table and of others that had its name; where rows do not tell names, its own alone."""
-    from pyspark.sql import functions as F
-
+    """The table's change rows, and those of others that had its name: see `rows_of_name`. UsageError for a frame of
+    another form."""
     check_changes(changes, NEEDED)
-    if not {"keyspace", "table"} <= set(changes.columns):
-        return rows_of(changes, table, NEEDED)
-    of_name = (F.col("keyspace") == table.definition.keyspace) & (F.col("table") == table.definition.table)
-    return changes.where(of_name).select(*NEEDED)
+    return rows_of_name(changes, table, NEEDED)
 
 
 def packed_facts(changes: DataFrame, task: Rebuilding) -> DataFrame:

@@ -9,8 +9,10 @@ import pytest
 
 import tailer
 from tailer.errors import LossError
+from tailer.schema.rows import SchemaDelta
 from tailer.spark.known_table import find_table
 from tests.conftest import FreshFolder
+from tests.helpers.asked_server import AskedServer
 from tests.helpers.cleaned_log import FIRST, ONE, cleaned, follow, log, row
 from tests.helpers.log_writer import (
     PLAIN,
@@ -26,6 +28,7 @@ from tests.helpers.log_writer import (
 from tests.helpers.logs.model import Column
 from tests.helpers.logs.native import NativeWriter
 from tests.native.logs import ORDERS, folder_of, put
+from tests.unit.definitions.test_durability import keyspace
 
 
 def read(folder: Path, **options: object) -> list[str]:
@@ -143,6 +146,43 @@ def test_a_table_that_did_not_capture_for_a_time(fresh_folder: FreshFolder) -> N
     """Its second row was written then, as `SELECT` showed, and is in no change."""
     told = refusal(fresh_folder("50-cases"), "cdc.toggled")
     assert "Changes of cdc.toggled may be missing: it did not capture (cdc = false) until" in told
+
+
+class TestOfAKeyspaceWithoutDurableWrites:
+    """ALTER KEYSPACE … WITH durable_writes: no change that is written meanwhile is in the log."""
+
+    def folder(self, path: Path, *statements: bytes, created: int = 0) -> Path:
+        """The table's CREATE stands behind so many of the statements."""
+        made = LogFolder(path / "cdc_raw")
+        entries = [*statements[:created], create_payload(FIRST), row(FIRST, 1), *statements[created:]]
+        segment = segment_of(ONE, [entries])
+        made.put(segment, completed(segment))
+        return made.path
+
+    def test_the_log_says_so(self, tmp_path: Path) -> None:
+        folder = self.folder(tmp_path, keyspace("shop", False, TS + 1), keyspace("bank", False, TS + 1))
+        told = refusal(folder, "shop.orders")
+        assert "Changes of shop.orders may be missing: keyspace shop has durable_writes = false" in told
+        assert "ALTER KEYSPACE shop WITH durable_writes = true" in told
+        assert "partial=True" in told
+
+    def test_for_a_time(self, tmp_path: Path) -> None:
+        altered = keyspace("shop", False, TS + 1), keyspace("shop", True, TS + 2)
+        assert "keyspace shop had durable_writes = false for a time" in refusal(
+            self.folder(tmp_path / "a", *altered), "shop.orders"
+        )
+        find_table(self.folder(tmp_path / "b", *altered, created=2), "shop.orders", {}).check()
+        assert "for a time" in refusal(self.folder(tmp_path / "c", *altered, created=1), "shop.orders")
+
+    def test_of_another_keyspace(self, tmp_path: Path) -> None:
+        find_table(self.folder(tmp_path, keyspace("bank", False, TS + 1)), "shop.orders", {}).check()
+
+    def test_the_server_says_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        server = AskedServer(monkeypatch)
+        server.knows(FIRST)
+        server.also(SchemaDelta("keyspaces", "shop", (), {"durable_writes": (TS + 9, False)}, TS + 9))
+        told = refusal(self.folder(tmp_path), "shop.orders", server="db")
+        assert "keyspace shop has durable_writes = false" in told
 
 
 @pytest.mark.parametrize("name", ["50-cases", "40-cases", "50-torn"])

@@ -194,6 +194,26 @@ def test_nor_has_it_what_a_row_that_is_known_in_part_kept() -> None:
     assert rows(kept, "ck", "v", "w") == [("a", 2, None), ("b", 5, None)]
 
 
+def test_a_drop_that_voids_less_than_the_row_has_takes_the_value_that_its_image_names() -> None:
+    """DROP w USING TIMESTAMP: w was written before that time, v behind it. The ADD has no image."""
+    kept = Kept(PLAIN)
+    ck, v, w = PLAIN.definition.columns[1:]
+    kept.give([
+        image("upsert", 3, "a", {"v": 1, "w": [1]}, complete=False),
+        image("update", 12, "a", {"v": 2}, changed=("v",), complete=False),
+        image("upsert", 13, "b", {"v": 3, "w": [3]}, complete=False),
+    ])  # fmt: skip
+    kept.table = definition(ck, v, msgspec.structs.replace(w, dropped=True, dropped_time=9))
+    dropped = {"changed": ("w",), "write_ts": None, "complete": False}
+    kept.give([image("update", 14, "a", {"v": 2}, **dropped), image("update", 15, "b", {"v": 3}, **dropped)])
+    kept.table = definition(ck, v, msgspec.structs.replace(w, dropped_time=9))
+    # What was written behind the time of the DROP comes back with the ADD.
+    kept.give([image("update", 16, "b", {"v": 3, "w": [3]}, **dropped)], renewed=True)
+    assert rows(kept, "ck", "v", "w") == [("a", 2, None), ("b", 3, [3])]
+    kept.give([image("update", 17, "a", {"w": [4]}, changed=("w",), complete=False)])
+    assert rows(kept, "ck", "v", "w") == [("a", 2, [4]), ("b", 3, [3])]
+
+
 def test_a_table_that_is_gone() -> None:
     kept = Kept(STATIC)
     kept.give([image("insert", 1, None, {"s": "x"}), image("insert", 2, "a", {"v": 1})])

@@ -90,6 +90,13 @@ def test_lists_and_counters_are_refused_unless_they_may_be_marked(tmp_path: Path
         made.take_tables([listed])
 
 
+def test_a_snapshot_begins_with_a_table(tmp_path: Path) -> None:
+    made = query(tmp_path, tables="ks.t")
+    made.stand(made.initial(at(7)))
+    with pytest.raises(UsageError, match=r"there is no table to begin with: .*found ks\.t"):
+        made.take_tables([])
+
+
 def test_nodes_at_http_alone_need_a_folder_that_is_named() -> None:
     parsed = parse_options({"path": "n1=http://h:1", "startingOffsets": "snapshot"})
     with pytest.raises(UsageError, match="snapshotSpool"):

@@ -21,7 +21,7 @@ from tailer.definitions.in_records import RecordFinds, may_give_rows
 from tailer.definitions.inside import TablesInside
 from tailer.definitions.may_deliver import MayDeliver
 from tailer.definitions.met import TablesMet
-from tailer.definitions.named_tables import nothing_defines
+from tailer.definitions.named_tables import nothing_defines, undefined
 from tailer.definitions.notices import DefinitionNotices
 from tailer.errors import CdcError, DefinitionError, RefusedError
 from tailer.framing.peek import TABLE_ID_BYTES
@@ -270,11 +270,15 @@ class Definitions:
         return begins
 
     def wide(self) -> bool:
-        """Whether wanted rows may lie in segments without sidecar."""
+        """Whether wanted rows may lie in segments without an idx file: a named table did not capture at some time, or
+        nothing defines it yet. By its newest definition alone the rows would depend on how far the journal is."""
         version = self._history.version
         if self._wide is None or self._wide[0] != version:
             # Asked for at each look, and there may be thousands of tables.
-            self._wide = version, self._selection.wide(self.latest().values())
+            known = [held for event in self._history.events for held in event.changed.values()]
+            names = {held.name for held in (*builtin().values(), *known)}
+            wide = self._selection.wide(known) or bool(undefined(self._selection.tables, names))
+            self._wide = version, wide
         return self._wide[1]
 
     def take_notices(self) -> list[str]:

@@ -202,7 +202,7 @@ class Asked:
     names: list[str] = field(default_factory=list)
     left: tuple[Table, ...] | None = None
     """The tables that are left when the log shows a DROP while one of the others is read."""
-    target: InSpool = field(init=False)
+    target: InSpool = field(init=False, repr=False)
 
     def run(
         self, *tables: Table, nodes: Any = None, known: tuple[Table, ...] | None = None

@@ -28,10 +28,11 @@ def builtin() -> Mapping[str, TableDefinition]:
 
 
 class SpanDefinitions(NamedTuple):
-    """Definitions as of a span's start, and their changes inside it (see `ReadTask`)."""
+    """Definitions as of a span's start, and their changes inside it; `lacks_some`: see `ReadTask`."""
 
     valid: DefinitionsById
     changes: tuple[Change, ...]
+    lacks_some: bool = False
 
 
 class DefinitionsAtSpans:

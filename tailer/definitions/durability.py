@@ -1,15 +1,24 @@
 """Keyspaces with `durable_writes = false`: the server writes no change of theirs to its commit log, so none is read.
 
 Known from the log's own `system_schema.keyspaces` and from a server's response; where they differ, the response counts.
+A time that is over by now counts for consumers that read the log of that time: changes are missing there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Final
 
 from tailer.definitions.history import DefinitionHistory
+from tailer.limits import OFFSET_MAX
+from tailer.position import Position
+from tailer.schema.follow import SchemaState
+from tailer.schema.model import TableDefinition
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.selection import Selection
+
+_NOT_OVER: Final = Position(2**63, OFFSET_MAX)
 
 
 class Durability:
@@ -21,7 +30,14 @@ class Durability:
         self._server: dict[str, bool] = {}
         self._met: set[str] = set()
         self._reported: set[str] = set()
-        self._last: tuple[tuple[int, int], frozenset[str]] | None = None
+        self._last: tuple[tuple[int, int], frozenset[str], Mapping[str, Position]] | None = None
+        self._begun: Position | None = None
+        self._times: tuple[int, Mapping[str, Position]] = 0, MappingProxyType({})
+        self._reported_times: set[str] = set()
+
+    def begin(self, at: Position) -> None:
+        """The consumer reads the log from a position on; the first call counts."""
+        self._begun = self._begun or at
 
     def note_response(self, keyspaces: Iterable[SchemaDelta]) -> None:
         """What a server says of its keyspaces now."""
@@ -45,17 +61,50 @@ class Durability:
 
     def take_notices(self) -> list[str]:
         """What is to be said of wanted tables whose changes never reach the log."""
-        silent = self.silent
-        state = self._history.version, silent
-        if not silent or state == self._last:
+        silent, times = self.silent, self._times_without()
+        state = self._history.version, silent, times
+        if not (silent or times) or state == self._last:
             return []
         self._last, lines = state, []
         for held in self._history.newest.values():
-            wanted = held.keyspace in silent and not held.dropped and self._selection.wants(held)
-            if wanted and held.id not in self._reported:
-                self._reported.add(held.id)
-                lines.append(f"warning: {never_in_the_log(held.name)}")
+            if held.dropped or not self._selection.wants(held):
+                continue
+            if held.keyspace in silent:
+                if held.id not in self._reported:
+                    self._reported.add(held.id)
+                    lines.append(f"warning: {never_in_the_log(held.name)}")
+            elif held.keyspace in times:
+                lines.extend(self._of_a_time(held, times[held.keyspace]))
         return lines
+
+    def _of_a_time(self, held: TableDefinition, end: Position) -> Iterator[str]:
+        """What is said once of a table in a keyspace that was not durable up to a position."""
+        created = self._history.created_at(held.id)
+        if held.id in self._reported_times or (created is not None and created >= end):
+            return
+        self._reported_times.add(held.id)
+        yield (
+            f"warning: changes of {held.name} are missing: keyspace {held.keyspace} had durable_writes = false for a "
+            "time, in which the server wrote none of them to its commit log. Rows that were written then are missing "
+            "or have earlier values, also where images of them are complete. A snapshot reads them from the server"
+        )
+
+    def _times_without(self) -> Mapping[str, Position]:
+        """By keyspace where the last time without durable writes ends that the log shows behind the consumer's start.
+        The newest state does not tell of it: the consumer may read all of it later."""
+        begun, newest = self._begun, self._history.newest_number
+        if begun is None or newest == self._times[0]:
+            return self._times[1]
+        state, ends = SchemaState(), dict[str, Position]()
+        for record in self._history.records_of_log():
+            changes = [delta for delta in record.deltas if delta.table == "keyspaces"]
+            if changes:
+                before = state.not_durable
+                state.apply(changes)
+                ends |= dict.fromkeys(before - state.not_durable, record.at)
+        ends |= dict.fromkeys(state.not_durable, _NOT_OVER)
+        self._times = newest, {name: end for name, end in ends.items() if end > begun}
+        return self._times[1]
 
 
 def never_in_the_log(table: str) -> str:

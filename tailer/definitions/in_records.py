@@ -85,19 +85,22 @@ class RecordFinds:
         return self._restarts.get(edge)
 
     def learnt(
-        self, history: DefinitionHistory, refuse: Callable[[CdcError, Position], None]
+        self, history: DefinitionHistory, refuse: Callable[[CdcError, Position, Definition | None], None]
     ) -> list[DefinitionRecord]:
-        """Those of the pending definitions that are news, in log order. `refuse` gets what does not decode."""
+        """Those of the pending definitions that are news, in log order. `refuse` gets what does not decode, with the
+        record where that alone does."""
         records: list[DefinitionRecord] = []
         newest: dict[str, str] = {}
         for end, item in sorted(self.pending.items()):
+            record: Definition | None = None
             try:
-                record = decode_record(item.payload, item.start)
-                if not isinstance(record, Definition):
+                decoded = decode_record(item.payload, item.start)
+                if not isinstance(decoded, Definition):
                     continue
+                record = decoded
                 definition = definition_of(record, item.start)
             except CdcError as error:
-                refuse(error, item.start)
+                refuse(error, item.start, record)
                 continue
             key = definition_key(record.table_id, record.fingerprint)
             if key != newest.get(definition.id, history.native_key(definition.id, end)):

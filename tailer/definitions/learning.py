@@ -21,7 +21,7 @@ from tailer.definitions.in_records import RecordFinds, may_give_rows
 from tailer.definitions.inside import TablesInside
 from tailer.definitions.may_deliver import MayDeliver
 from tailer.definitions.met import TablesMet
-from tailer.definitions.named_tables import nothing_defines
+from tailer.definitions.named_tables import nothing_defines, undefined
 from tailer.definitions.notices import DefinitionNotices
 from tailer.errors import CdcError, DefinitionError, RefusedError
 from tailer.framing.peek import TABLE_ID_BYTES
@@ -33,9 +33,11 @@ from tailer.rows.place import Place
 from tailer.rows.prepared import Prepared, prepare
 from tailer.scan.index import Status
 from tailer.scan.mutation.scan import scan
+from tailer.scan.record.record import Definition
 from tailer.schema.compare import additions
 from tailer.schema.decode import deltas
 from tailer.schema.model import TableDefinition
+from tailer.schema.record_definitions import without_columns
 from tailer.schema.rows import SchemaDelta
 from tailer.schema.selection import Selection
 from tailer.schema.taken_back import key_of, place_of
@@ -98,6 +100,8 @@ class Definitions:
         self._inside = TablesInside(self._history, selection)
         self.entries = 0
         """How many were collected, or passed over."""
+        self._unread_since: int | None = None
+        """The first segment in which the definition of a table was left out that may be wanted."""
         self.left_out: set[int] = set()
         """Segments in which something was left out that could not be decoded."""
 
@@ -226,7 +230,8 @@ class Definitions:
 
     def at(self, span: Span) -> SpanDefinitions:
         """The definitions that the rows of a span need, by what is known now."""
-        return self._at_spans.of(span)
+        since = self._unread_since
+        return self._at_spans.of(span)._replace(lacks_some=since is not None and since <= span.segment)
 
     def latest(self) -> Mapping[str, TableDefinition]:
         """The newest definition of every user table, by id."""
@@ -270,11 +275,15 @@ class Definitions:
         return begins
 
     def wide(self) -> bool:
-        """Whether wanted rows may lie in segments without sidecar."""
+        """Whether wanted rows may lie in segments without an idx file: a named table did not capture at some time, or
+        nothing defines it yet. By its newest definition alone the rows would depend on how far the journal is."""
         version = self._history.version
         if self._wide is None or self._wide[0] != version:
             # Asked for at each look, and there may be thousands of tables.
-            self._wide = version, self._selection.wide(self.latest().values())
+            known = [held for event in self._history.events for held in event.changed.values()]
+            names = {held.name for held in (*builtin().values(), *known)}
+            wide = self._selection.wide(known) or bool(undefined(self._selection.tables, names))
+            self._wide = version, wide
         return self._wide[1]
 
     def take_notices(self) -> list[str]:
@@ -304,9 +313,11 @@ class Definitions:
         for event in self._history.events[before:]:
             self._notices.extend(self._about.about(event.changed.values()))
 
-    def _refuse(self, error: CdcError, at: Position) -> None:
+    def _refuse(self, error: CdcError, at: Position, record: Definition | None) -> None:
         if not self._tolerant:
             raise error
+        if record is None or self._selection.wants(without_columns(record)):
+            self._unread_since = min(at.segment, at.segment if self._unread_since is None else self._unread_since)
         self._leave_out(at, f"a definition at {at} was left out: {error.sentence()}")
 
     def _leave_out(self, at: Position, notice: str) -> None:

@@ -27,7 +27,7 @@ SHIP: Final = (
            "{keyspace}.{table}", "index", _SHIP, alone=True),
     Option(
         "leave_out_ranges", kinds.FLAG, "With --format elasticsearch-bulk: leave out deletes of ranges, of partitions "
-        "of many rows, and truncates, and tell how many; else they end the run (exit 7).", _TO, False,
+        "of many rows, truncates and drops of tables, and tell how many; else they end the run (exit 7).", _TO, False,
         "leave-out-ranges", _SHIP,
     ),
     Option("keep", kinds.whole(1, 1_000_000, "N"), "How many of the newest files of each node stay though every "

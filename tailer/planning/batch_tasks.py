@@ -235,6 +235,7 @@ class BatchTasks:
             extras=options.extras,
             ring=shape.ring if options.extras.by_ring else None,
             odd_keys=options.odd_keys,
+            lacks_some=known.lacks_some,
         )
         return FileTask(task, file.path.name)
 

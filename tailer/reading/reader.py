@@ -65,7 +65,7 @@ class Reader:
         self.left_out: Counter[str] = Counter()
         self.replaced: ReplacedTexts = Counter()
         self._prepared: Prepared | None = None
-        self._prepared_of: tuple[DefinitionsById, Selection, Masks, TypedTable | None, OddKeys] | None = None
+        self._prepared_of: tuple[DefinitionsById, Selection, Masks, TypedTable | None, OddKeys, bool] | None = None
 
     def read(
         self, task: ReadTask, file: SegmentFile, on_fault: OnFault, segments: Segments = NO_SEGMENTS
@@ -156,7 +156,7 @@ class Reader:
 
     def _prepare(self, task: ReadTask, definitions: DefinitionsById, at: Position, *, native: bool = False) -> Prepared:
         """DefinitionsById made ready for a task; `at`: the first entry that is to be read by them."""
-        wanted = definitions, task.selection, task.masks, task.typed, task.odd_keys
+        wanted = definitions, task.selection, task.masks, task.typed, task.odd_keys, task.lacks_some
         if self._prepared is None or self._prepared_of != wanted:
             given, masks = (
                 (definitions, task.masks) if task.typed is None else _of_form(task.typed, definitions, task.masks)
@@ -166,7 +166,7 @@ class Reader:
                     given,
                     task.selection.ids(definitions),
                     unread=system_tables().keys() - definitions.keys(),
-                    skip_unknown=native and bool(task.selection.tables),
+                    skip_unknown=native and bool(task.selection.tables) and not task.lacks_some,
                     # In a log of a service entries are of one table each, and name it.
                     reaches=(lambda keyspace: True) if native else task.selection.reaches,
                     masking=masking_of(masks, self._key),

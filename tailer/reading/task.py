@@ -46,6 +46,9 @@ class ReadTask:
 
     `extras`: what rows are told besides; `ring`: what the node is the first replica of, where that counts and is known.
     `keeps_source`: see `Place`.
+
+    `lacks_some`: a definition of a native log was left out because it cannot be decoded. A change of a table that is
+    not known may be of a wanted one then: it is a fault.
     """
 
     node: str
@@ -64,3 +67,4 @@ class ReadTask:
     ring: Primaries | None = None
     keeps_source: bool = False
     odd_keys: OddKeys = "escape"
+    lacks_some: bool = False

@@ -40,15 +40,24 @@ _SKIPPED: Final = {
 
 def read_cql(path: Path) -> list[SchemaDelta]:
     """The file's definitions as a base (every timestamp `BASE_TS`). Raises UsageError with the line."""
+    return parse_cql(_text_of(path), str(path))
+
+
+def tables_without_cdc(path: Path) -> frozenset[str]:
+    """The tables (`keyspace.table`) whose statements in a file do not say whether they capture. As `read_cql`."""
+    tables = _Reader(Cursor(_text_of(path), str(path))).read().tables.values()
+    return frozenset(f"{each.keyspace}.{each.name}" for each in tables if not (each.view or each.says_cdc))
+
+
+def _text_of(path: Path) -> str:
     try:
-        text = path.read_text("utf-8-sig")
+        return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError("the CQL file is not UTF-8", file=str(path), found=f"byte {error.start}") from None
     except PermissionError as error:
         raise system_error("the CQL file cannot be read", error, path) from None
     except OSError as error:
         raise UsageError("the CQL file cannot be read", file=str(path), found=error.strerror) from None
-    return parse_cql(text, str(path))
 
 
 def parse_cql(text: str, file: str = "CQL text") -> list[SchemaDelta]:
@@ -287,7 +296,7 @@ class _Reader:
         elif option == "cdc":
             if value.lower() not in ("true", "false"):
                 cursor.fail("true or false", token=start)
-            table.cdc = value.lower() == "true"
+            table.cdc, table.says_cdc = value.lower() == "true", True
         elif option == "gc_grace_seconds":
             seconds = whole_number(value)
             if seconds is None or seconds > _SECONDS_MAX:

@@ -38,13 +38,17 @@ class Dropped:
 
 @dataclass
 class CqlTable:
-    """A table or view as its statements describe it; `id` is 32 hex digits, "" if the file does not say it."""
+    """A table or view as its statements describe it; `id` is 32 hex digits, "" if the file does not say it.
+
+    `says_cdc`: whether a statement says `cdc`; where none does, `cdc` is Cassandra's default.
+    """
 
     keyspace: str
     name: str
     view: bool = False
     id: str = ""
     cdc: bool = False
+    says_cdc: bool = False
     gc_grace_seconds: int | None = None
     compact: bool = False
     columns: dict[str, CqlColumn] = field(default_factory=dict)

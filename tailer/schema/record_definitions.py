@@ -69,6 +69,11 @@ def definition_of(record: Definition, at: Position | None = None) -> TableDefini
     return made
 
 
+def without_columns(record: Definition) -> TableDefinition:
+    """Which table a record is of, where its columns cannot be used."""
+    return TableDefinition(record.table_id.hex(), record.keyspace, record.table, (), cdc=record.cdc)
+
+
 def with_removed(
     newest: Mapping[str, tuple[TypeField, ...]], earlier: Mapping[str, tuple[TypeField, ...]]
 ) -> dict[str, tuple[TypeField, ...]]:

@@ -81,8 +81,8 @@ class Action(NamedTuple):
 
 
 class Actions:
-    """Makes actions of lines. `leave_out`: deletes of ranges, of partitions of many rows, and truncates are left out
-    and counted; else they are a SinkError, for the documents would stay.
+    """Makes actions of lines. `leave_out`: deletes of ranges, of partitions of many rows, truncates and drops of tables
+    are left out and counted; else they are a SinkError, for the documents would stay.
     """
 
     def __init__(self, template: str, leave_out: bool) -> None:
@@ -113,6 +113,10 @@ class Actions:
                 yield action
 
     def _action(self, row: _Row, single: set[str]) -> Action | None:
+        if row.op == "schema" and row.columns is None:
+            # The documents would stay beside those of the next table with its name.
+            self._pass_over("drop", row.event_id, row.keyspace, row.table)
+            return None
         if row.op in ("schema", "snapshot_range"):
             return None
         deletes = row.op == "delete_row" or (row.op == "delete_partition" and row.table_id in single)

@@ -87,6 +87,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     access: tuple[str, str, str, str] | None = None
     wait: float = 0.0
     odd_keys: OddKeys = "escape"
+    lacks_some: bool = False
 
 
 class JobPacker:
@@ -128,6 +129,7 @@ class JobPacker:
             astuple(access_of(options)) if isinstance(place, NodeUrl) else None,
             wait,
             task.odd_keys,
+            task.lacks_some,
         )
         return msgspec.msgpack.encode(job)
 
@@ -161,6 +163,7 @@ def _read_log(job: Job) -> Iterator[pyarrow.RecordBatch]:
         job.extras,
         job.ring,
         odd_keys=job.odd_keys,
+        lacks_some=job.lacks_some,
     )
     reader = _reader(job.mask_key)
     # Who brings the bytes along needs no node.

@@ -66,6 +66,7 @@ class Learning:
 
         Gives the error of the first definition that cannot be decoded. What stands before it may be read.
         """
+        self._parts.definitions.durability.begin(before)
         error = None
         for segment in sorted({*passed, *(segment for segment, _ in behind.p)}):
             self._parts.reacher.learn(segment)

@@ -6,7 +6,7 @@ for nothing else will ever say what its bytes are. Of what does not decode the e
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import msgspec
@@ -36,7 +36,7 @@ from tailer.scan.index import Status
 from tailer.scan.record.head import IN_TRANSACTION
 from tailer.scan.record.kinds import kinds_of
 from tailer.schema.builtin import system_tables
-from tailer.schema.cql_file import read_cql
+from tailer.schema.cql_file import read_cql, tables_without_cdc
 from tailer.schema.follow import SchemaState
 from tailer.schema.masks import NO_MASKS, Masks
 from tailer.schema.model import TableDefinition
@@ -61,6 +61,7 @@ class KnownNow:
         self, journal: Journal, options: TailOptions, masks: Masks = NO_MASKS, consumer: str | None = None
     ) -> None:
         known = Definitions(journal, Selection(), tolerant=True, consumer=consumer)
+        found = frozenset(known.history.newest)
         OutsideSources(options, known).give(None)
         self._history = known.history
         self._masking = masking_of(BoundMasks(known.history).of(masks), options.masks_and_key()[1])
@@ -71,6 +72,7 @@ class KnownNow:
         if options.schema_file is not None:
             given.apply(read_cql(options.schema_file))
         self._given = given.definitions
+        self._without_cdc = _without_cdc(options, found, given)
         self._native = {r.key: r.definition for r in journal.read() if isinstance(r, DefinitionRecord)}
 
     def newest_of(self, id: str) -> TableDefinition | None:
@@ -122,6 +124,7 @@ class KnownNow:
     def _read(self, record: Kept, data: bytes, definitions: DefinitionsById) -> Batch:
         place = Place(record.node, record.segment, [record.offset])
         selection = Selection(record.tables or (), self._masking.masks.tables)
+        self._check_captures(record, data, definitions, selection)
         unread = system_tables().keys() - definitions.keys()
         prepared = prepare(definitions, selection.ids(definitions), unread=unread, masking=self._masking)
         starts, sizes = np.array([HEAD_BYTES], np.int64), np.array([len(data) - ENTRY_OVERHEAD], np.int64)
@@ -137,9 +140,32 @@ class KnownNow:
         rows: Batch = decoded.made.batch  # type: ignore[assignment]  # no typed form was asked for
         return rows
 
+    def _check_captures(self, record: Kept, data: bytes, definitions: DefinitionsById, selection: Selection) -> None:
+        """A table without `cdc = true` gives no rows, and an entry is replayed once: a file that says nothing of `cdc`
+        is no reason to give none of it."""
+        for key, held in _named_in(definitions, data).items():
+            if key in self._without_cdc and selection.names(held) and not selection.wants(held):
+                raise DefinitionError(
+                    f"the file of --schema does not say whether {held.name} captures",
+                    at=record.at,
+                    file=record.file,
+                    expected="cdc = true, or cdc = false if its rows are not wanted",
+                    found="a CREATE TABLE without cdc",
+                    remedy="Add it to the statement in the file, and replay again.",
+                )
+
     def _explain(self, decoded: Decoded, prepared: Prepared, place: Place) -> CdcError:
         told = explain_record if self._native else explain
         return told(decoded.index, decoded.data, prepared, place)
+
+
+def _without_cdc(options: TailOptions, found: Collection[str], given: SchemaState) -> frozenset[str]:
+    """The ids of tables of which nothing says whether they capture: a file alone defines them, and does not say it.
+    `found`: the ids that the journal knows."""
+    if options.schema_file is None or options.server is not None:
+        return frozenset()
+    names = tables_without_cdc(options.schema_file)
+    return frozenset(id for id, held in given.definitions.items() if held.name in names and id not in found)
 
 
 def _entry(record: Kept) -> bytes:

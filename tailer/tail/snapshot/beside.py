@@ -218,7 +218,7 @@ class Beside:
                 asked.reply(self._folder, Reply(self._asked_for, reason=error.sentence()))
             else:
                 has = [each for each in self._asked_tables if each.name not in self._snapshot.gone]
-                reason = "" if has else "the server does not have the table any more"
+                reason = "" if has else f"the server does not have the table any more: {self._snapshot.why_gone()}"
                 ids = tuple(each.definition.id for each in has)
                 asked.reply(self._folder, Reply(self._asked_for, ids, reason=reason))
             self._asked_for = None

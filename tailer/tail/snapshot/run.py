@@ -71,6 +71,8 @@ class SnapshotRun:
         self._told = self._last = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="cdc-tail-snapshot", daemon=True)
         self._refused_since: dict[str, float] = {}
+        self._read_whole: set[str] = set()
+        """Tables, by name, whose snapshot came to its end in this run."""
         self.refused: dict[str, UsageError] = {}
         """Tables, by name, of which this run reads no more: what the server says of them."""
         self.gone: set[str] = set()
@@ -99,6 +101,10 @@ class SnapshotRun:
                 f"the snapshot of {', '.join(left)} is not complete; {name}: {error.sentence()}".rstrip("."),
                 remedy=_REMEDY.format(" ".join(f"--exclude {each}" for each in left)),
             )
+
+    def why_gone(self) -> str:
+        """The tables that the server does not have any more, each with what shows that."""
+        return ", ".join(f"{name} ({self.refused[name].found})" for name in sorted(self.gone))
 
     def close(self) -> None:
         """Let go: what is at hand is merged, or read again by a later run."""
@@ -132,8 +138,8 @@ class SnapshotRun:
         self._await_definitions()
         settle = self._options.snapshot_settle
         chosen = [table for table in self._tables if table.name not in self.refused]
-        tables = [self._target.table(table, self._nodes, settle) for table in chosen]
-        tables = [each for each in tables if not each.is_gone()]
+        planned = [(table, self._target.table(table, self._nodes, settle)) for table in chosen]
+        tables = [each for table, each in planned if not self._is_gone(table, each)]
         for each in tables if not self._options.partial else ():
             each.check()
         begun = [(each, each.begin(self._tokens, anew=self._anew)) for each in tables]
@@ -146,6 +152,14 @@ class SnapshotRun:
         self._parts.reverse()
         self._last = time.monotonic()
         return bool(self._parts)
+
+    def _is_gone(self, table: Table, snapshot: TableSnapshot) -> bool:
+        """Whether the log has shown the DROP of a table. One that was not read to its end before is left aside: the
+        process that asked for its snapshot would wait for that end."""
+        gone = snapshot.is_gone()
+        if gone and table.name not in self._read_whole:
+            self._leave(table.name, "the log has shown that it was dropped")
+        return gone
 
     def _await_keyspaces(self) -> None:
         """Wait for keyspaces that the servers do not have yet. A keyspace that they still lack after _GONE_SECONDS was
@@ -328,6 +342,7 @@ class SnapshotRun:
     def _tell(self, now: Snapshot) -> None:
         self._show(now)
         if now.ended:
+            self._read_whole.add(now.table)
             self._say(sentence_of(now))
 
     def _say_progress(self, now: Snapshot) -> None:

@@ -18,6 +18,8 @@ from tests.helpers.logs.schema import KEYSPACES
 
 FIRST = 1_700_000_000_001
 A, B = simple_table("tracing", "spans", 1), simple_table("shop", "orders", 2)
+LATER = simple_table("tracing", "later", 3)
+TIME = "changes of tracing.spans are missing: keyspace tracing had durable_writes = false for a time"
 LINE = "no change of tracing.spans reaches the commit log: keyspace tracing has durable_writes = false"
 
 
@@ -53,9 +55,16 @@ def test_images_say_it_too(tmp_path: Path) -> None:
     assert LINE in follow(log, "--image", "after").err
 
 
-def test_a_later_alter_counts(tmp_path: Path) -> None:
-    log = log_of(tmp_path, keyspace("tracing", False, TS + 1), keyspace("tracing", True, TS + 2))
+def test_a_time_without_it_is_told_to_whoever_reads_it_later(tmp_path: Path) -> None:
+    """Of tables that were there then, and once: what comes behind is in the log again."""
+    log = log_of(
+        tmp_path, keyspace("tracing", False, TS + 1), keyspace("tracing", True, TS + 2), create_payload(LATER, TS + 3)
+    )
+    told = follow(log).err
+    assert (told.count(TIME), LINE in told, "tracing.later" in told) == (1, False, False), told
     assert "durable_writes" not in follow(log).err
+    assert TIME in follow(log, "--consumer", "second").err
+    assert "durable_writes" not in follow(log, "--consumer", "third", "--from", "latest").err
 
 
 def test_a_schema_file_says_it_too_and_the_log_knows_better(tmp_path: Path) -> None:
@@ -101,7 +110,8 @@ class TestOfAServer:
         log = log_of(tmp_path, keyspace("tracing", False, TS + 1))
         server.knows(A, B)
         server.also(*self.rows(True))
-        assert "durable_writes" not in follow(log, "--server", "db").err
+        told = follow(log, "--server", "db").err
+        assert (LINE in told, told.count(TIME)) == (False, 1)
 
 
 def test_compare_says_it_beside_its_result(capsys: pytest.CaptureFixture[str]) -> None:

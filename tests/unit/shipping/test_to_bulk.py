@@ -195,6 +195,18 @@ def test_a_change_of_a_definition_is_no_document(tmp_path: Path, engine: Engine,
     assert len(engine.documents) == 1
 
 
+def test_a_drop_is_refused_or_left_out(tmp_path: Path, engine: Engine, server: Server) -> None:
+    """The documents of the table would stay beside those of the next one with its name."""
+    drop = {"op": "schema", "partition_key": None, "clustering": None, "columns": None}
+    write(tmp_path, orders(1), orders(2, **drop), orders(3, table_id="01"))
+    with pytest.raises(SinkError, match=r"row n1:1:2:0 of shop.orders is a drop.*--leave-out-ranges") as caught:
+        send(tmp_path, server)
+    assert caught.value.code == 7
+    said: list[str] = []
+    assert send(tmp_path, server, leave_out_ranges=True, said=said) == 1
+    assert said == ["warning: 1 deletes of ranges, partitions and tables were left out"]
+
+
 def test_a_long_key_is_a_digest(tmp_path: Path, engine: Engine, server: Server) -> None:
     write(tmp_path, orders(1, partition_key=json.dumps({"id": "é" * 400})))
     send(tmp_path, server)

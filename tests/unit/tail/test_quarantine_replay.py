@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,39 @@ def test_a_row_that_a_target_refused_stays(log: LogFolder) -> None:
     done = again(log, sink)
     assert sink.keys == [1, 2, 7, 8]
     assert [each.reason for each in done.stays if "row 4 of the entry was refused" in each.reason] != []
+
+
+def described(log: LogFolder, cdc: str) -> list[str]:
+    """A file that defines the table which nothing in the log does."""
+    file = log.path.with_name("schema.cql")
+    columns = "(pk int, ck text, v int, PRIMARY KEY (pk, ck))"
+    file.write_text(f"CREATE TABLE ks.later {columns} WITH id = {LATER.id}{cdc};\n")
+    return ["--schema", str(file)]
+
+
+def replayed(log: LogFolder, *more: str) -> Result:
+    return run_cli(["quarantine", log.path, "replay", "--consumer", "c", "--output", "json", *more])
+
+
+def test_a_file_that_does_not_say_whether_a_table_captures_takes_nothing_away(log: LogFolder) -> None:
+    result = replayed(log, *described(log, ""))
+    assert (result.code, result.lines) == (0, []), result.err
+    assert "0 entries were replayed, with 0 rows; 3 stay" in result.err
+    assert result.err.count("the file of --schema does not say whether ks.later captures") == 3
+    assert len(replayed(log, *described(log, " AND cdc = true")).lines) == 4
+
+
+def test_a_file_by_which_a_table_does_not_capture_gives_no_rows_of_it(log: LogFolder) -> None:
+    result = replayed(log, *described(log, " AND cdc = false"))
+    assert "3 entries were replayed, with 1 rows; 0 stay" in result.err
+
+
+def test_a_table_that_does_not_capture_by_the_log_gives_no_rows_of_its_entries(log: LogFolder) -> None:
+    writer = segment_of(FIRST + 2, [[create_payload(replace(LATER, cdc=False), TS + 1)]])
+    log.put(writer, completed(writer))
+    assert run_cli(["follow", log.path, "--once", "--consumer", "other", "--from", f"{FIRST + 2}:0"]).code == 0
+    result = replayed(log, *described(log, ""))
+    assert "3 entries were replayed, with 1 rows; 0 stay" in result.err
 
 
 def test_the_journal_keeps_what_was_given() -> None:

@@ -15,7 +15,7 @@ import pytest
 from cassandra import InvalidRequest
 
 from tailer.errors import UsageError
-from tailer.image_state.asked import Reply, ask, replied
+from tailer.image_state.asked import ask, replied
 from tailer.options.snapshot import SnapshotOptions
 from tailer.rebuild import Table
 from tailer.rebuild.facts import Place
@@ -200,15 +200,22 @@ class Asked:
     ids: dict[str, str] = field(default_factory=dict)
     """The tables that it has, if they are not those that the log tells of."""
     names: list[str] = field(default_factory=list)
+    left: tuple[Table, ...] | None = None
+    """The tables that are left when the log shows a DROP while one of the others is read."""
+    target: InSpool = field(init=False, repr=False)
 
-    def run(self, *tables: Table, nodes: Any = None) -> tuple[SnapshotRun, list[str]]:
-        """A run to its end, and what it says."""
+    def run(
+        self, *tables: Table, nodes: Any = None, known: tuple[Table, ...] | None = None
+    ) -> tuple[SnapshotRun, list[str]]:
+        """A run to its end, and what it says. `known`: those of the tables that the log has not shown the DROP of."""
         nodes = nodes or OneRange()
         nodes.release = "5.0.9"
         target = InSpool(spool_in(self.folder), Lock(), ["n1"], lambda: {"n1": (1, 10)})
-        target.define(tables)
+        target.define(tables if known is None else known)
+        self.target = target
         said = list[str]()
-        made = SnapshotRun(target, nodes, SnapshotOptions(snapshot_settle=0.0), None, said.append)
+        options = SnapshotOptions(snapshot_settle=0.0)
+        made = SnapshotRun(target, nodes, options, None, said.append, anew=known is not None)
         made.begin(tables)
         made.start()
         made._thread.join(30)
@@ -231,6 +238,8 @@ class Asked:
                 asked.names.append(name)
                 if name in asked.refused:
                     raise InvalidRequest(asked.refused[name])
+                if asked.left is not None and name not in {each.name for each in asked.left}:
+                    asked.target.define(asked.left)
                 yield piece(low, high, [])
 
         return Reading(session, plan, *more)
@@ -276,11 +285,33 @@ def test_a_table_that_the_server_does_not_have_any_more_ends_no_run(asked: Asked
     assert sorted(line.partition(":")[0] for line in said) == ["snapshot of ks.u", "the snapshot leaves ks.t aside"]
     assert run.gone == {"ks.t"}
     # Whoever asked for it waits for the other one alone.
+    assert answered(asked, run, TABLE, OTHER) == ((OTHER.definition.id,), "")
+
+
+def answered(asked: Asked, run: SnapshotRun, *tables: Table) -> tuple[tuple[str, ...], str] | None:
+    """What whoever asked for a snapshot is told at its end: the tables that were read, or why none was."""
     beside, request = Beside.__new__(Beside), ask(asked.folder, ())
     beside._folder, beside._snapshot = asked.folder, run
-    beside._asked_for, beside._asked_tables = request.id, (TABLE, OTHER)
+    beside._asked_for, beside._asked_tables = request.id, tables
     beside._say_refused()
-    assert replied(asked.folder, request) == Reply(request.id, (OTHER.definition.id,))
+    reply = replied(asked.folder, request)
+    return None if reply is None else (reply.tables, reply.reason)
+
+
+@pytest.mark.parametrize("when", ["before it begins", "while it is read"])
+def test_whoever_asked_for_a_table_hears_that_the_log_shows_its_drop(asked: Asked, when: str) -> None:
+    """It waited for ever for the end of that table's snapshot."""
+    known = (OTHER,) if when == "before it begins" else (TABLE, OTHER)
+    asked.left = (OTHER,)
+    run, said = asked.run(TABLE, OTHER, known=known)
+    run.report_end()
+    why = "(the log has shown that it was dropped)"
+    assert f"the snapshot leaves ks.t aside: the server does not have it any more {why}" in said
+    assert answered(asked, run, TABLE, OTHER) == ((OTHER.definition.id,), "")
+    alone, _ = asked.run(TABLE, known=known[:-1])
+    told = answered(asked, alone, TABLE)
+    assert told is not None
+    assert told == ((), f"the server does not have the table any more: ks.t {why}")
 
 
 def test_nor_does_one_whose_name_another_table_has_by_now(asked: Asked) -> None:

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from tailer.definitions.learning import Definitions
 from tailer.errors import CdcError, LossError
-from tailer.planning.appeared import Appeared, appeared_in, taken_over, unexplained_error
+from tailer.planning.appeared import Appeared, appeared_in, known_to, taken_over_all, unexplained_error
 from tailer.planning.plan import Plan
 from tailer.planning.survey import Survey
 from tailer.segments.view import View
@@ -38,9 +38,12 @@ class Arrivals:
     def adopt(self, view: View) -> None:
         """A first start: take over what other consumers saw. The order of a node's segments is the one in which its
         state first saw them."""
+        self._append(taken_over_all(view, self._journal.read(), self._consumer))
+
+    def before(self, view: View) -> Mapping[int, Appeared]:
+        """What is known of segments that appeared, where a consumer looks for its place: with what others saw."""
         records = self._journal.read()
-        there = [segment for segment in appeared_in(records) if segment in view]
-        self._append(taken_over(view, there, records, self._consumer))
+        return known_to(records, taken_over_all(view, records, self._consumer), self._consumer)
 
     def known(self) -> Mapping[int, Appeared]:
         """What is known of segments that appeared."""

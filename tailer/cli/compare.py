@@ -57,8 +57,9 @@ def compare(folder: str | None, values: dict[str, Any]) -> None:
 
 
 def _end(made: Compared, where: Path) -> None:
-    """The last sentence; HeldBackError where the two differ."""
+    """The last sentences; HeldBackError where the two differ."""
     result = made.result
+    _tell_replaced(made)
     if not made.durable:
         STANDARD_ERROR.info(f"warning: {never_in_the_log(made.table)}")
     read = f"{made.table}: {result.rows} rows in {result.partitions} partitions, {made.seconds:.1f} s"
@@ -73,6 +74,16 @@ def _end(made: Compared, where: Path) -> None:
         file=str(where),
         remedy="" if made.moved else "Nothing was merged meanwhile: is `follow --image` running?",
     )
+
+
+def _tell_replaced(made: Compared) -> None:
+    from tailer.reading.counted_notices import CountedNotices
+    from tailer.reading.replaced_texts import count_replaced
+
+    notices = CountedNotices()
+    count_replaced(made.replaced, notices)
+    for notice in notices.take(last=True):
+        STANDARD_ERROR.notice(notice)
 
 
 def _lines(made: Compared) -> list[str]:

@@ -154,6 +154,8 @@ def _hex(digits: str) -> Iterator[str]:
 
 def _replay(state: Path, consumer: str, form: Form, values: dict[str, Any]) -> None:
     from tailer.options.tail import tail_options
+    from tailer.reading.counted_notices import CountedNotices
+    from tailer.reading.replaced_texts import count_replaced
     from tailer.state.folder_journal import FolderJournal
     from tailer.tail.masked import kept_masks
     from tailer.tail.quarantine_replay import replay
@@ -165,6 +167,10 @@ def _replay(state: Path, consumer: str, form: Form, values: dict[str, Any]) -> N
     sink = open_sink(form, known.newest_of, late=True)
     done = replay(state, consumer, known, sink)
     sink.close()
+    notices = CountedNotices()
+    count_replaced(known.replaced, notices)
+    for notice in notices.take(last=True):
+        STANDARD_ERROR.notice(notice)
     for record, reason in done.stays[:TOLD_MAX]:
         STANDARD_ERROR.notice(f"warning: the entry at {record.at} ({record.node}) stays in quarantine: {reason}")
     if len(done.stays) > TOLD_MAX:

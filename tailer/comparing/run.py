@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,7 +48,8 @@ class Told(msgspec.Struct, frozen=True):
 
 class Compared(msgspec.Struct, frozen=True):
     """`result`: what was found. `moved`: whether anything was merged meanwhile. `rows`: those that differ. `durable`:
-    whether the keyspace's changes reach the log (`durable_writes`)."""
+    whether the keyspace's changes reach the log (`durable_writes`). `replaced`: values of the server's with a U+FFFD in
+    place of what is no character, by table and column."""
 
     table: str
     result: Result
@@ -57,6 +59,7 @@ class Compared(msgspec.Struct, frozen=True):
     table_id: str = ""
     rows: tuple[MendRow, ...] = ()
     durable: bool = True
+    replaced: Counter[tuple[str, str]] = msgspec.field(default_factory=Counter)
 
 
 def compare(folder: Path, server: Server, name: str, consistency: Consistency, settle_seconds: float) -> Compared:
@@ -82,7 +85,7 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
         moved = _places(seen) != before
     told = [_told(table, each) for each in result.found]
     rows = tuple(dict.fromkeys(row for each in result.found for row in _rows(table, each)))
-    return Compared(name, result, told, time.monotonic() - begun, moved, table.id, rows, durable)
+    return Compared(name, result, told, time.monotonic() - begun, moved, table.id, rows, durable, asked.replaced)
 
 
 @contextmanager

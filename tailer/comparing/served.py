@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from tailer.comparing.partition import Clustering, Columns, ServedPartition
-from tailer.rebuild.table import Plan
+from tailer.rebuild.table import DataColumn, Plan
 from tailer.schema.server import Session
 from tailer.schema.server_rows import Consistency, Row, quoted_names
 from tailer.snapshot.partitions import AskedTable, RawPartition
@@ -34,7 +35,9 @@ class ServedTable:
         self._clustering_count = len(clustering)
         self._data = [column.name for column in plan.shown]
         self._fields = {column.name for column in plan.shown if column.type.shape is Shape.UDT}
-        self._usual = {column.name: usual_bytes(column.type) for column in plan.shown}
+        self.replaced: Counter[tuple[str, str]] = Counter()
+        """Values with a U+FFFD in place of what is no character, by table and column."""
+        self._usual = {column.name: usual_bytes(column.type, self._note(plan, column)) for column in plan.shown}
         names = [*clustering, *self._data]
         self._asked = AskedTable(session, plan, [quoted_names([name]) for name in names], consistency)
 
@@ -47,6 +50,9 @@ class ServedTable:
         """One partition as it is now; None where it has no row."""
         found = self._asked.partition(name)
         return None if found is None else self._partition(found)
+
+    def _note(self, plan: Plan, column: DataColumn) -> Callable[[], None]:
+        return lambda: self.replaced.update([(plan.table.name, column.name)])
 
     def _partition(self, found: RawPartition) -> ServedPartition:
         return ServedPartition(found.name, dict(map(self._row, found.rows)))

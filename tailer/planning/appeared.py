@@ -100,6 +100,23 @@ def taken_over(
     return found
 
 
+def taken_over_all(view: View, records: Sequence[AnyRecord], consumer: str | None) -> list[AppearedRecord]:
+    """The same of every segment that is there and that somebody saw appear."""
+    there = [segment for segment in _without_placed(appeared_in(records)) if segment in view]
+    return taken_over(view, there, records, consumer, NodeOffset())
+
+
+def known_to(records: Iterable[AnyRecord], taken: Iterable[AppearedRecord], consumer: str | None) -> AppearedSegments:
+    """By its records, and by those that it takes over, what a consumer knows of segments that do not come in the order
+    of their ids."""
+    own = [each for each in records if isinstance(each, AppearedRecord) and each.consumer == consumer]
+    return _without_placed(appeared_in([*own, *taken]))
+
+
+def _without_placed(appeared: AppearedSegments) -> AppearedSegments:
+    return {segment: known for segment, known in appeared.items() if known.behind != in_its_place(segment)}
+
+
 @dataclass(frozen=True, slots=True)
 class Judged:
     """What a look shows of segments below where a consumer began.
@@ -115,7 +132,7 @@ class Judged:
     gone: tuple[int, ...] = ()
 
 
-def begun(view: View, offset: NodeOffset, memory: Memory, appeared: Collection[int] = ()) -> Memory:
+def begun(view: View, offset: NodeOffset, memory: Memory, appeared: AppearedSegments = NONE_APPEARED) -> Memory:
     """The memory with where its consumer began, and which segments there were below.
 
     A consumer that reads all there is begins at the lowest segment that did not appear below others: those that did are
@@ -134,14 +151,40 @@ def begun(view: View, offset: NodeOffset, memory: Memory, appeared: Collection[i
         start = memory.start if memory.start not in (0, *appeared) else first
         holes = memory.holes.plus(late)
         return msgspec.structs.replace(memory, begun=min(start, first), start=start, holes=holes, explained=late)
-    at = min(memory.start or offset.s, offset.s)
-    return began_at(view, at, memory)
+    return began_at(view, offset, memory, appeared, first=memory.start)
 
 
-def began_at(view: View, at: int, memory: Memory) -> Memory:
-    """The memory of a consumer that began in a segment: what there is below is its history."""
-    below = Ids.of(segment for segment in ids_of(view) if segment < at)
-    return msgspec.structs.replace(memory, begun=at, explained=memory.explained.plus(below))
+def began_at(
+    view: View, offset: NodeOffset, memory: Memory, appeared: AppearedSegments = NONE_APPEARED, *, first: int = 0
+) -> Memory:
+    """The memory of a consumer that begins at an offset: what there is below is its history, but for segments that
+    appeared behind that offset. They come in their turn.
+
+    `first`: a lower segment in which it began already.
+    """
+    at = min(first or offset.s, offset.s)
+    late = Ids.of(segment for segment in behind(offset, appeared) if segment in view and view[segment].log)
+    below = Ids.of({*(segment for segment in ids_of(view) if segment < at), *late, *(s for s in appeared if s < at)})
+    holes, explained = memory.holes.plus(late), memory.explained.plus(below)
+    return msgspec.structs.replace(memory, begun=at, holes=holes, explained=explained)
+
+
+def behind(offset: NodeOffset, appeared: AppearedSegments) -> list[int]:
+    """Segments with lower ids whose rows come behind an offset, as they appeared later. Not those that it names.
+
+    Of one that appeared where the offset stands nothing tells whether it was read since: it comes once more.
+    """
+    named = dict(offset.p)
+    return sorted(
+        segment for segment, known in appeared.items() if segment < offset.s <= known.behind and segment not in named
+    )
+
+
+def in_order(view: View, appeared: AppearedSegments) -> list[int]:
+    """The segments of a folder in the order in which the state first saw them."""
+    return sorted(
+        view, key=lambda segment: (appeared[segment].behind, segment) if segment in appeared else (segment, 0)
+    )
 
 
 def judge(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -14,11 +15,11 @@ from tailer.framing.section import NoSection
 from tailer.limits import OFFSET_MAX
 from tailer.options.amounts import lacks_zone, moment_of
 from tailer.options.kinds import without_zone
-from tailer.planning.appeared import began_at
+from tailer.planning.appeared import NONE_APPEARED, AppearedSegments, began_at, behind, in_order
 from tailer.planning.plan import ReachSegment
 from tailer.position import Position, Span
 from tailer.segments.segments import Segments
-from tailer.segments.view import View, ids_of
+from tailer.segments.view import View
 from tailer.state.ids import NO_IDS, Ids
 from tailer.state.offset import WITH_SNAPSHOT, Memory, NodeOffset, decode_node_offset
 from tailer.state.segment_times import SegmentTimes
@@ -86,37 +87,48 @@ def named_position(
     written: Written | None = None,
     times: Times = _no_times,
     now: float | None = None,
+    appeared: AppearedSegments = NONE_APPEARED,
 ) -> NamedPosition:
     """The offset that a user's text names in the folder as it is now. UsageError for other texts, LossError if gone.
 
     What was cleaned beyond a position that was named outright counts as seen there: the planner tells that it is lost.
     `written`: for who takes a time too; `times`: what is known better than by that. `now`: no later time is taken.
+    `appeared`: segments that appeared below others, which come behind these.
     """
-    oldest = oldest_log(view)
-    memory = Memory(start=oldest, highest=max(view, default=0))
+    memory = Memory(start=oldest_log(view), highest=max(view, default=0))
     if text == "earliest":
         return NamedPosition(NodeOffset(), memory, whole=True)
     if text == "latest":
-        latest = _latest(view, reach)
-        return NamedPosition(latest, began_at(view, latest.s, memory))
+        return _at_end(view, memory, reach)
+    named = partial(_named, view, memory, unread, appeared)
     if is_json(text):
-        return _named(view, offset_of_json(text, node), memory, unread)
+        return named(offset_of_json(text, node))
     if written is not None and (since := moment_of(text)) is not None:
         _check_past(text, since, now)
-        first = _since(since, view, written, times)
-        offset = _latest(view, reach) if first is None else NodeOffset(0, first.segment, first.offset, False)
-        whole = first is not None and first.segment == oldest and not first.offset
-        return replace(_named(view, offset, memory, unread), whole=whole, how=_how(text, offset, first))
+        order = [segment for segment in in_order(view, appeared) if view[segment].log]
+        first = _since(since, order, written, times)
+        if first is None:
+            latest = _at_end(view, memory, reach)
+            return replace(latest, how=_how(text, latest.offset.position, first))
+        found = named(_offset_at(first.at, view, reach, appeared))
+        return replace(found, whole=first.at == Position(order[0], 0), how=_how(text, first.at, first))
+    position = _position_of(text, or_time=written is not None)
+    check_there(position, view)
+    return named(_offset_at(position, view, reach, appeared))
+
+
+def _position_of(text: str, *, or_time: bool) -> Position:
+    """UsageError for another text."""
     position = Position.parse(text)
-    if position is None and written is not None and lacks_zone(text):
+    if position is None and or_time and lacks_zone(text):
         raise without_zone(text)
     if position is None:
         raise UsageError(
             "position",
-            expected=f"segment:offset, earliest, latest{', a time' if written else ''}, or a node's JSON of an offset",
+            expected=f"segment:offset, earliest, latest{', a time' if or_time else ''}, or a node's JSON of an offset",
             found=repr(text),
         )
-    return _named(view, _at(position, view), memory, unread)
+    return position
 
 
 def oldest_log(view: View) -> int:
@@ -149,35 +161,35 @@ def clip(spans: Sequence[Span], until: Position | None, reached: Position) -> tu
 class _Since(NamedTuple):
     """Where something that became durable at a time may stand first. `by_sidecars`: it is a section's edge."""
 
-    segment: int
-    offset: int
+    at: Position
     by_sidecars: bool
 
 
-def _since(seconds: float, view: View, written: Written, times: Times) -> _Since | None:
+def _since(seconds: float, order: Sequence[int], written: Written, times: Times) -> _Since | None:
     """The first place that may hold something written at a time or later; None where none does.
 
-    Segments are finished out of order, so the lowest id counts, whatever lies between.
+    Segments are finished out of order, so the first of their `order` counts, whatever lies between.
     """
-    for segment in ids_of(view):
+    for segment in order:
         known = times(segment)
         if known is not None and known.done is not None:
             last: float | None = known.done + TICK_SECONDS
         else:
             last = None if (files := written(segment)) is None else files + WRITTEN_SLACK
-        if view[segment].log and (last is None or last >= seconds):
-            return _Since(segment, 0 if known is None else known.before(seconds - TICK_SECONDS), known is not None)
+        if last is None or last >= seconds:
+            offset = 0 if known is None else known.before(seconds - TICK_SECONDS)
+            return _Since(Position(segment, offset), known is not None)
     return None
 
 
-def _how(text: str, offset: NodeOffset, first: _Since | None) -> str:
+def _how(text: str, at: Position, first: _Since | None) -> str:
     if first is None:
-        return f"nothing was written since {text}, by the times of the files: begins at the end, {offset.position}"
+        return f"nothing was written since {text}, by the times of the files: begins at the end, {at}"
     if first.by_sidecars:
         by = "the first section that was durable then or later is here or behind it, by the times kept of sidecars"
     else:
         by = "the first segment that was last written then or later, by the times of its files"
-    return f"begins at {offset.position} for {text}: {by}"
+    return f"begins at {at} for {text}: {by}"
 
 
 def _check_past(text: str, seconds: float, now: float | None) -> None:
@@ -191,11 +203,20 @@ def _check_past(text: str, seconds: float, now: float | None) -> None:
         )
 
 
-def _named(view: View, offset: NodeOffset, memory: Memory, unread: Unread) -> NamedPosition:
+def _named(view: View, memory: Memory, unread: Unread, appeared: AppearedSegments, offset: NodeOffset) -> NamedPosition:
     if offset.s == 0:
         return NamedPosition(offset, memory)
-    seen = unread(offset.s, [segment for segment, _ in offset.p])
-    return NamedPosition(offset, began_at(view, offset.s, msgspec.structs.replace(memory, seen=seen)))
+    coming = behind(offset, appeared)
+    seen = unread(offset.s, [*(segment for segment, _ in offset.p), *coming])
+    # What `clean` took of these the planner says is lost, as it does of late segments.
+    taken = [(segment, 0) for segment in coming if segment in seen]
+    offset = msgspec.structs.replace(offset, p=tuple(sorted([*offset.p, *taken])))
+    return NamedPosition(offset, began_at(view, offset, msgspec.structs.replace(memory, seen=seen), appeared))
+
+
+def _at_end(view: View, memory: Memory, reach: ReachSegment) -> NamedPosition:
+    latest = _latest(view, reach)
+    return NamedPosition(latest, began_at(view, latest, memory))
 
 
 def _latest(view: View, reach: ReachSegment) -> NodeOffset:
@@ -218,9 +239,17 @@ def _latest(view: View, reach: ReachSegment) -> NodeOffset:
     return NodeOffset(0, last, *ends[last], tuple(sorted(late)))
 
 
-def _at(position: Position, view: View) -> NodeOffset:
-    check_there(position, view)
-    return NodeOffset(0, position.segment, position.offset, False)
+def _offset_at(position: Position, view: View, reach: ReachSegment, appeared: AppearedSegments) -> NodeOffset:
+    """The offset of a place in a segment. One that appeared below others is a late segment of who has read these."""
+    known = appeared.get(position.segment)
+    if known is None:
+        return NodeOffset(0, position.segment, position.offset, False)
+    before = {segment: seen for segment, seen in view.items() if segment <= known.behind and segment not in appeared}
+    offset = _latest(before, reach)
+    if not offset.s:
+        offset = NodeOffset(0, known.behind, 0, True)
+    late = tuple(sorted({**dict(offset.p), position.segment: position.offset}.items()))
+    return msgspec.structs.replace(offset, p=late)
 
 
 def check_there(position: Position, view: View) -> None:
@@ -239,9 +268,12 @@ def check_there(position: Position, view: View) -> None:
 
 def check_within(offset: NodeOffset, segments: Segments) -> None:
     """UsageError for a place in a segment behind what is written of it: what comes there would be passed by."""
-    if offset.done:
-        return
-    position = offset.position
+    named = [] if offset.done else [offset.position]
+    for position in (*named, *(Position(*late) for late in offset.p)):
+        _check_within(position, segments)
+
+
+def _check_within(position: Position, segments: Segments) -> None:
     try:
         with segments.opened(position.segment) as file:
             if file.header() is None:

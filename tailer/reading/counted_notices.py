@@ -42,6 +42,13 @@ class CountedNotices:
         """The notices that are due. `last`: the run ends."""
         return [sentence for kind in self._kinds.values() if (sentence := self._due(kind, last)) is not None]
 
+    def rest(self) -> float | None:
+        """In how many seconds a notice is due; None where everything is reported."""
+        left = [kind for kind in self._kinds.values() if kind.number != kind.reported]
+        if not left:
+            return None
+        return max(0.0, min(kind.at for kind in left) + REPEAT_SECONDS - self._clock())
+
     def _due(self, kind: _Kind, last: bool) -> str | None:
         due = last or not kind.reported or self._clock() - kind.at >= REPEAT_SECONDS
         if kind.number == kind.reported or not due:

@@ -20,6 +20,7 @@ from tailer.planning.sighting import COMPLETED, Closed
 from tailer.planning.survey import Survey
 from tailer.retention.archive import Seen, archive, unchanged
 from tailer.retention.forget import Floor, floor_of, wanted
+from tailer.retention.forget_dropped import forget_dropped
 from tailer.retention.forget_memory import FORGET_AFTER_SECONDS, amount, forgotten_below, holes_of, put_together
 from tailer.retention.needed import (
     AGES,
@@ -187,6 +188,8 @@ def _forget(folder: Path, state: Path, below: int, held: Sequence[int]) -> None:
     needless = amount(records) - amount(left(records))
     if needless >= FORGOTTEN_AT_LEAST and floor.segment >= read.base.segment:
         FolderJournal(state).compact(floor.segment, left)
+    # A drop leaves what its consumer said while that is little, or while something else of the consumer is left.
+    forget_dropped(state)
 
 
 def look_and_decide(

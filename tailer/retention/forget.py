@@ -83,13 +83,44 @@ def without(records: Sequence[AnyRecord], dropped: Collection[str]) -> list[AnyR
     """The records without those that affect dropped consumers alone, whatever offsets there are: no other consumer goes
     by them.
 
-    Of each of these names the last generation stays: a consumer of that name begins with it.
+    Of each of these names the last generation stays: a consumer of that name begins with it. So does who first saw a
+    segment appear below others: consumers that begin later read it where that one did. Of segments that the log itself
+    says nothing of none stays, or a client of `serve` could fill the journal with names that it drops.
     """
     own = {r.n: r for r in records if not affects_all(r) and (name := consumer_of(r)) is not None and name in dropped}
     begins = {r.consumer: r.n for r in own.values() if isinstance(r, GenerationRecord)}
-    gone = own.keys() - begins.values()
+    gone = own.keys() - begins.values() - _deciding(records)
     gone |= {r.n for r in records if isinstance(r, RetractRecord) and r.of in own}
     return [record for record in records if record.n not in gone]
+
+
+def _deciding(records: Sequence[AnyRecord]) -> set[int]:
+    """The records that decide where segments come which appeared below others, as `appeared_in` reads them."""
+    of_log = {segment for record in records if affects_all(record) for segment in _segments_of(record)}
+    first: dict[int, AppearedRecord] = {}
+    stays = set()
+    for record in records:
+        if isinstance(record, AppearedRecord) and record.segment in of_log:
+            known = first.get(record.segment)
+            if known is None or (known.end == 0 and record.end):
+                first[record.segment] = record
+                stays.add(record.n)
+    return stays
+
+
+def _segments_of(record: AnyRecord) -> tuple[int, ...]:
+    """The segments that a record of the log is about."""
+    match record:
+        case SchemaRecord():
+            return (record.at.segment, *(() if record.found is None else (record.found.segment,)))
+        case DefinitionRecord():
+            return (record.at.segment,)
+        case SegmentEndRecord() | TimesRecord():
+            return (record.segment,)
+        case LearntRecord():
+            return (record.of.segment,)
+        case _:
+            return ()
 
 
 def _behind(record: AnyRecord, segment: int) -> bool:

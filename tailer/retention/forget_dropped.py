@@ -41,11 +41,11 @@ def forget_dropped(state: Path, least: int = DROPPED_BYTES) -> None:
     told where the journal is needed.
     """
     with suppress(CdcError):
-        journal = FolderJournal(state)
-        records = journal.read()
+        # One that is not written: `clean` asks each minute, and then nothing is made durable for nothing.
+        records = FolderJournal(state, writable=False).read()
         kept = {record.n for record in _left(state, records)}
         if sum(len(encode(record)) for record in records if record.n not in kept) >= least:
-            leave_out_dropped(journal)
+            leave_out_dropped(FolderJournal(state))
 
 
 def leave_out_dropped(journal: FolderJournal) -> bool:

@@ -113,12 +113,15 @@ def seek_consumer(
         chosen = _node(consumer, node)
         before = consumer.content.nodes[chosen]
         with state_lock(where):
-            after = _stand(folder, consumer.journal, chosen, text, clock)
+            after = _stand(folder, consumer.journal, name, chosen, text, clock)
             if before.generation:
                 # What its outlet holds is of the time before.
                 after = msgspec.structs.replace(after, generation=before.generation + 1)
             consumer.save(chosen, after, moved=clock(), program=program)
-    return Moved(chosen, before.offset.position, after.offset.position)
+    named = Position.parse(text)
+    # One that appeared below others is a late segment there.
+    late = named is not None and (named.segment, named.offset) in after.offset.p
+    return Moved(chosen, before.offset.position, named if named is not None and late else after.offset.position)
 
 
 def settle_appeared(
@@ -194,8 +197,11 @@ def _pass_on(state: Path, name: str) -> None:
         FolderJournal(state).append([GenerationRecord(consumer=name, generation=generation + 1)])
 
 
-def _stand(folder: Path, journal: Journal, node: str, text: str, clock: Callable[[], float]) -> NodeState:
+def _stand(
+    folder: Path, journal: Journal, consumer: str, node: str, text: str, clock: Callable[[], float]
+) -> NodeState:
     # They read logs, which takes more than the other commands load.
+    from tailer.planning.appeared import known_to, taken_over_all
     from tailer.planning.named_positions import check_there, check_within, named_position, standing
     from tailer.planning.reach import Reacher
     from tailer.planning.restart import check_restart, restart_of
@@ -209,7 +215,9 @@ def _stand(folder: Path, journal: Journal, node: str, text: str, clock: Callable
         times = KeptTimes(journal)
         times.load()
         place = view, reach, node, cleaned.unread, survey.written, times.of
-        start = named_position(text, *place, now=clock())
+        records = journal.read()
+        taken = taken_over_all(view, records, consumer)
+        start = named_position(text, *place, now=clock(), appeared=known_to(records, taken, consumer))
         journal.check_id(start.offset)
         if not start.offset.done:
             check_there(start.offset.position, view)
@@ -217,6 +225,9 @@ def _stand(folder: Path, journal: Journal, node: str, text: str, clock: Callable
         found = standing(start.offset, view)
         restart = restart_of(found, survey)
         check_restart(restart, found.position, view)
+    if taken:
+        # Others saw them appear while it did not run: by these records it reads them where they do.
+        journal.append(taken)
     return NodeState(journal.stamped(found), start.memory, restart=restart)
 
 

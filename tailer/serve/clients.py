@@ -80,6 +80,12 @@ class Clients:
     tokens: Sequence[tuple[bytes, Client]] = ()
     open: bool = False
 
+    def defines_for_all(self, name: str) -> bool:
+        """Whether each client of that name may give definitions that count for every consumer."""
+        every = [*(self.certificates or {}).values(), *(client for _, client in self.tokens)]
+        named = [client.defines_for_all for client in every if client.name == name]
+        return bool(named) and all(named)
+
     def by_token(self, token: bytes) -> Client | None:
         """Whose token that is. Takes as long whether one fits or not."""
         found = None

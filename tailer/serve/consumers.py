@@ -53,15 +53,23 @@ _PLACES_MAX: Final = 100_000
 class Consumers:
     """Those of one state folder. One call about a name at a time (`Names` sees to that); any thread.
 
-    `cleaned_tag`: of the list of cleaned segments as it is now.
+    `cleaned_tag`: of the list of cleaned segments as it is now. `defines_for_all`: whether the client of a name may do
+    that.
     """
 
-    def __init__(self, leases: Leases, journal: NodeJournal, cleaned_tag: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        leases: Leases,
+        journal: NodeJournal,
+        cleaned_tag: Callable[[], str],
+        defines_for_all: Callable[[str], bool] = lambda client: False,
+    ) -> None:
         self._state = leases.state
         self._leases = leases
         self._journal = journal
         self._cleaned_tag = cleaned_tag
         self._shares = Shares(leases)
+        self._defines_for_all = defines_for_all
         self._taking = threading.Lock()
         self._stands: dict[str, ConsumerFile] = {}
         self._asides: dict[tuple[str, str, str], Quarantine] = {}
@@ -130,6 +138,12 @@ class Consumers:
         # Where all that it may have fits nobody has to ask files whose each is.
         fits = every + more <= client.journal_bytes
         return every if fits else self._journal.bytes_of(partial(self._shares.counts, client))
+
+    def decides_order(self, name: str) -> bool:
+        """Whether all consumers that begin go by which segments this one saw appear: it runs on the node, or its client
+        may define for all. Any other client could put the log into another order for everybody."""
+        whose = self._shares.client_of(name)
+        return whose is not None and (not whose or self._defines_for_all(whose))
 
     def make_room(self, client: Client) -> bool:
         """What only dropped consumers said goes from the journal, and what names did that were taken long ago; whether

@@ -71,7 +71,7 @@ def parts_of(options: ServeOptions, address: Listen, state: State, disk: Disk, c
     """In the loop's thread. `address`: where clients ask. `clock`: of leases, `wall`: seconds since the epoch."""
     bounds, journal, names, counts = options.bounds, state.journal, Names(), Counts()
     leases = Leases(state.folder, clock, wall, bounds.lease_seconds)
-    consumers = Consumers(leases, journal, state.cleaned.tag)
+    consumers = Consumers(leases, journal, state.cleaned.tag, options.clients.defines_for_all)
     reading = OwnReading(options.folder, options.reading)
     files = Files(options.folder, disk, Bucket(options.rate), state.cleaned.has, counts.sent, bounds.piece_seconds)
     listing = Listing(

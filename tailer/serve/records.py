@@ -29,7 +29,9 @@ from tailer.state.journal_records import (
     LOG,
     NODE,
     SERVER,
+    UNNAMED,
     AnyRecord,
+    AppearedRecord,
     DefinitionRecord,
     SchemaRecord,
     SegmentEndRecord,
@@ -63,15 +65,30 @@ class Records:
 
     def get(self, client: Client, after: int, base: int | None) -> bytes:
         """`GET /records`: those behind a number, some of them where there are many. Of what affects one consumer alone
-        a client gets its own consumers' records; numbers have gaps anyhow."""
+        a client gets its own consumers' records, and without a name what others saw appear; numbers have gaps anyhow.
+        """
         stands, records = self._journal.read(after)
         anew = after > stands.count or (after < stands.base.upto and base != stands.base.upto)
         if anew:
             stands, records = self._journal.read(0)
         # Who does not say which base it reads cannot go on in the middle of one.
         whole = stands.base.upto if base is None else 0
-        own = [record for record in records if client.owns(consumer_of(record))]
+        own = [shown for record in records if (shown := self._shown(client, record)) is not None]
         return _answer(stands, own, anew=anew, whole=whole)
+
+    def _shown(self, client: Client, record: AnyRecord) -> AnyRecord | None:
+        """A record as a client gets it; None where it is not told.
+
+        A consumer that begins puts a node's segments in the order in which the state first saw them, and that stands in
+        the records of whoever saw one appear (`tail/arrivals.py`). Without them a client's consumer would read in
+        another order than those on the node.
+        """
+        name = consumer_of(record)
+        if client.owns(name):
+            return record
+        if isinstance(record, AppearedRecord) and self._consumers.decides_order(record.consumer or ""):
+            return msgspec.structs.replace(record, consumer=UNNAMED)
+        return None
 
     async def post(self, client: Client, asked: PostRecords, claim: Claim | None) -> Numbers:
         """`POST /records`: durable when this returns."""

@@ -29,6 +29,18 @@ class Shares:
             return client.owns(name)
         return last.client == client.name if last.client else bool(last.version) and client.owns(name)
 
+    def client_of(self, name: str) -> str | None:
+        """Whose reader took a consumer's name last; empty for a consumer of the node, None where nothing tells."""
+        try:
+            last = self._leases.last(name)
+        except CdcError:
+            # A lease that cannot be read.
+            return None
+        if last.version:
+            return last.client or None
+        # What took the name may be forgotten where nothing but records is left of it.
+        return None if dropped_names(self._leases.state, [name]) else ""
+
     def counts(self, client: Client, name: str) -> bool:
         """The same for its records. Where nothing but these is left they are in the way of whoever may have the
         consumer, until they are left out of the journal."""

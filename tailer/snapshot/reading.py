@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -65,6 +66,11 @@ class TableReading:
         self._rows = RowReader(plan, self.wanted)
         at_once, taken = (PAGE_ROWS, _freely) if pace is None else (pace.at_once(PAGE_ROWS), pace.take)
         self.asked = AskedTable(session, plan, self.wanted.texts, consistency, at_once, taken)
+
+    @property
+    def replaced(self) -> Counter[tuple[str, str]]:
+        """Values with a U+FFFD in place of what is no character, by table and column, in the rows given so far."""
+        return self._rows.replaced
 
     def pieces(self, low: int, high: int, until: int, most: int) -> Iterator[ReadPiece]:
         """Of a range of tokens, each of so many rows at most unless one token has more."""

@@ -6,7 +6,8 @@ Times that a server does not tell are the floor's. What it shows of a row is in 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Final
 
@@ -36,7 +37,9 @@ class RowReader:
         self._plan = plan
         self._wanted = wanted
         self._with_fields = {column.name for column in plan.shown if column.type.has_fields}
-        self._usual = {column.name: usual_bytes(column.type) for column in plan.shown}
+        self.replaced: Counter[tuple[str, str]] = Counter()
+        """Values with a U+FFFD in place of what is no character, by table and column."""
+        self._usual = {column.name: usual_bytes(column.type, self._note(plan, column)) for column in plan.shown}
 
     def rows(self, partition: Sequence[Values], second: int, until: int) -> Iterator[ServedRow]:
         """All rows of a partition, of what was asked for of each.
@@ -80,6 +83,9 @@ class RowReader:
                         time_of, end_of = (each[at] if at < len(each) else None for each in (times, ends))
                         facts.append(_cell(column.name, path, part, time_of, end_of, second, until))
         return facts
+
+    def _note(self, plan: Plan, column: DataColumn) -> Callable[[], None]:
+        return lambda: self.replaced.update([(plan.table.name, column.name)])
 
     def _checked(self, column: DataColumn, value: bytes) -> bytes:
         """The value as the log's change rows would give it."""

@@ -95,7 +95,8 @@ def _plan_jobs(place: LogPlace, options: TailOptions, form: TypedTable | None, s
                     if parts.faults.file_of(task.span) is None:
                         continue
                     narrow = FileTask(met.narrowed(task), planned.file)
-                    jobs.append(packer.pack(narrow, place, options, carried(task, parts, on_driver=source.on_driver)))
+                    own = carried(task, parts, on_driver=source.on_driver)
+                    jobs.append(packer.pack(narrow, place, options, own, last=True))
                     spans.append(task.span)
                 begun = begun or tail.offset.position
                 tail.advance(step)

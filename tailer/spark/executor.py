@@ -25,9 +25,7 @@ from tailer.options.tail import TailOptions
 from tailer.planning.absent import check_mounted
 from tailer.planning.batch_tasks import FileTask
 from tailer.position import Position, Span
-from tailer.reading.counted_notices import CountedNotices
-from tailer.reading.reader import Reader, count_left_out
-from tailer.reading.replaced_texts import count_replaced
+from tailer.reading.reader import Reader
 from tailer.reading.task import Change, ReadTask
 from tailer.remote.access import Access, access_of
 from tailer.remote.link import Link
@@ -47,6 +45,7 @@ from tailer.spark.carry import CarriedSegments, CarriedSpan, opened
 from tailer.spark.executor_log import say
 from tailer.spark.row_job import has_rows, read_rows
 from tailer.spark.spooled import is_piece, read_piece_job
+from tailer.spark.task_notices import TaskNotices
 from tailer.spark.task_wait import TaskWait
 from tailer.typed_decode import decode_msgpack, msgpack_decoder
 from tailer.types.texts import OddKeys
@@ -62,7 +61,8 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
 
     `keystore`, `password_file`, `mask_key`: paths, or empty. `typed`: a packed TypedTable, None for the generic form.
     `carried`: the span's bytes, None where the file is read. `access`: to a node that is asked for it, as paths; None
-    for a folder. `wait`: seconds that a node which is away is waited for.
+    for a folder. `wait`: seconds that a node which is away is waited for. `last`: of a read that ends, behind which the
+    worker may be gone.
     """
 
     folder: str
@@ -88,6 +88,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True):
     wait: float = 0.0
     odd_keys: OddKeys = "escape"
     lacks_some: bool = False
+    last: bool = False
 
 
 class JobPacker:
@@ -104,6 +105,7 @@ class JobPacker:
         carried: CarriedSpan | None = None,
         *,
         wait: float = 0.0,
+        last: bool = False,
     ) -> bytes:
         task, span = planned.task, planned.task.span
         job = Job(
@@ -130,6 +132,7 @@ class JobPacker:
             wait,
             task.odd_keys,
             task.lacks_some,
+            last,
         )
         return msgspec.msgpack.encode(job)
 
@@ -181,8 +184,10 @@ def _read_log(job: Job) -> Iterator[pyarrow.RecordBatch]:
             whole = True
         except (CdcError, OSError) as error:
             patience.wait(error)
-    for notice in (*take_notices(), *_left_out(reader)):
+    for notice in (*take_notices(), *reader.take_notices()):
         say(notice)
+    # What began before anything that is known is said above: each task has its own.
+    _NOTICES.report(reader, last=job.last)
 
 
 def _rows(task: ReadTask, job: Job, reader: Reader) -> Iterator[pyarrow.RecordBatch]:
@@ -198,7 +203,7 @@ def _reader(key_file: str) -> Reader:
     return Reader(mask_key(Path(key_file)) if key_file else None)
 
 
-_NOTICES: Final = CountedNotices()
+_NOTICES: Final = TaskNotices()
 """One for the worker's life: a kind that comes again is reported once a minute, by whichever task meets it."""
 
 _Tables = dict[str, TableDefinition]
@@ -250,13 +255,6 @@ def _node(url: str, access: tuple[str, str, str, str]) -> Source:
 
 def _source(job: Job) -> Source:
     return FolderSource(Path(job.folder)) if job.access is None else _node(job.folder, job.access)
-
-
-def _left_out(reader: Reader) -> list[str]:
-    """What the typed form of this task had no column for, and what began before anything that is known."""
-    count_left_out(reader.left_out, " (onSchemaChange=ignore)", _NOTICES)
-    count_replaced(reader.replaced, _NOTICES)
-    return [*reader.take_notices(), *_NOTICES.take()]
 
 
 def _raise(at: Position, error: CdcError, data: bytes) -> None:

@@ -157,7 +157,7 @@ class NodeStanding:
         if state is None:
             self._say(f"consumer {self.options.consumer} is new here: it goes on where the checkpoint stands")
             self._parts.older.begin(min([offset.s, *(late for late, _ in offset.p)]))
-            self._survey.look(offset)
+            self._parts.arrivals.adopt(self._survey.look(offset))
             self._marks = Marks([Mark(offset, self._parts.taken.fresh_memory(offset), self._tail.restart(offset))])
         else:
             # Spark never goes back behind what it has committed, so this offset is of somebody else's query.

@@ -37,6 +37,10 @@ FILE: Final = "file "
 NODE: Final = "node "
 """How the source of what another node's log shows begins."""
 
+UNNAMED: Final = ""
+"""In place of the name of a consumer that a client of `serve` may not know. It is no consumer's name, and no run
+without a consumer goes by the record as its own. No journal has it."""
+
 
 class Affects(Enum):
     """The consumers that a kind of record affects. Each kind states it; `serve` decides by it who may write one."""
@@ -258,6 +262,7 @@ class AppearedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag=
     """A segment appeared below where a consumer began: its rows stand behind those of `behind`, the highest one then.
 
     `end`: its durable end then, 0 for none; None if it was finished. The first place and the first end above 0 count.
+    A consumer that begins takes over what others saw (`tailer.planning.appeared.taken_over`).
     """
 
     affects: ClassVar[Affects] = Affects.NAMED

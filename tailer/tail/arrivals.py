@@ -16,8 +16,9 @@ from tailer.planning.appeared import (
     Appeared,
     appeared_in,
     in_its_place,
+    known_to,
     met_before,
-    taken_over,
+    taken_over_all,
     unexplained_error,
 )
 from tailer.planning.plan import Plan
@@ -48,11 +49,12 @@ class Arrivals:
     def adopt(self, view: View) -> None:
         """A first start: take over what other consumers saw. The order of a node's segments is the one in which its
         state first saw them."""
+        self._append(taken_over_all(view, self._journal.read(), self._consumer))
+
+    def before(self, view: View) -> Mapping[int, Appeared]:
+        """What is known of segments that appeared, where a consumer looks for its place: with what others saw."""
         records = self._journal.read()
-        # One that the state had met before did not appear to it.
-        known = [segment for segment, each in appeared_in(records).items() if each.behind != in_its_place(segment)]
-        there = [segment for segment in known if segment in view]
-        self._append(taken_over(view, there, records, self._consumer, NodeOffset()))
+        return known_to(records, taken_over_all(view, records, self._consumer), self._consumer)
 
     def known(self) -> Mapping[int, Appeared]:
         """What is known of segments that appeared."""

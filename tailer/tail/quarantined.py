@@ -6,6 +6,7 @@ for nothing else will ever say what its bytes are. Of what does not decode the e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator
 from typing import Final
 
@@ -23,6 +24,7 @@ from tailer.limits import ENTRY_OVERHEAD
 from tailer.options.tail import TailOptions
 from tailer.position import Span
 from tailer.reading.reader import masking_of
+from tailer.reading.replaced_texts import ReplacedTexts, replaced_texts
 from tailer.reading.task import DefinitionsById
 from tailer.rows.batch import Batch
 from tailer.rows.choice import Decoded
@@ -45,6 +47,7 @@ from tailer.schema.selection import Selection
 from tailer.state.journal import Journal
 from tailer.state.journal_records import DefinitionRecord
 from tailer.state.quarantine import Kept
+from tailer.types.texts import counted_replacements
 
 FROM_UNSIGNED_TIMES: Final = 8
 """The descriptor from which on a server's local times are unsigned."""
@@ -73,6 +76,8 @@ class KnownNow:
             given.apply(read_cql(options.schema_file))
         self._given = given.definitions
         self._without_cdc = _without_cdc(options, found, given)
+        self.replaced: ReplacedTexts = Counter()
+        """Values with a U+FFFD in place of what is no character, in the rows given so far."""
         self._native = {r.key: r.definition for r in journal.read() if isinstance(r, DefinitionRecord)}
 
     def newest_of(self, id: str) -> TableDefinition | None:
@@ -130,13 +135,17 @@ class KnownNow:
         starts, sizes = np.array([HEAD_BYTES], np.int64), np.array([len(data) - ENTRY_OVERHEAD], np.int64)
         if self._native:
             _check_alone(record, data, starts, sizes)
-            decoded = read_records(data, starts, sizes, prepared, 0, None, place)
-        else:
-            decoded = read_mutations(data, starts, sizes, prepared, 0, _unsigned(record), place)
+        with counted_replacements() as count:
+            if self._native:
+                decoded = read_records(data, starts, sizes, prepared, 0, None, place)
+            else:
+                decoded = read_mutations(data, starts, sizes, prepared, 0, _unsigned(record), place)
         if decoded.index.stopped.status != Status.OK:
             raise self._explain(decoded, prepared, place)
         if decoded.made.faults:
             raise explain_value(decoded.made.faults[0], place)
+        if count():
+            self.replaced.update(replaced_texts(decoded, prepared))
         rows: Batch = decoded.made.batch  # type: ignore[assignment]  # no typed form was asked for
         return rows
 

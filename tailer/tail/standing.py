@@ -119,7 +119,8 @@ class Standing:
         self._look(self.offset)
         written, times = self._survey.written, self._parts.times.kept.of
         places = self._view, self._parts.reacher, options.node, unread, written, times
-        found = named_position(options.start, *places, now=self._parts.wall())
+        appeared = self._parts.arrivals.before(self._view)
+        found = named_position(options.start, *places, now=self._parts.wall(), appeared=appeared)
         if found.how:
             self._notices.append(found.how)
         self._journal.check_id(found.offset)

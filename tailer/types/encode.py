@@ -23,7 +23,7 @@ from tailer.types.cql import CqlType, FromJson, Native, Nested
 from tailer.types.parts import collection_bytes, framed, vector_bytes
 from tailer.types.read_json import read_json
 from tailer.types.scalars import parse_uuid
-from tailer.types.texts import may_be_odd, text_value
+from tailer.types.texts import counted_replacements, may_be_odd, text_value
 
 
 def encoder(type_: CqlType) -> FromJson:
@@ -46,12 +46,23 @@ def encoder(type_: CqlType) -> FromJson:
     return encode_scalar
 
 
-def usual_bytes(type_: CqlType) -> Callable[[bytes], bytes]:
-    """A value's bytes as its change row gives them again, where it has a text that is no UTF-8; else as they are."""
+def usual_bytes(type_: CqlType, replaced: Callable[[], None] = lambda: None) -> Callable[[bytes], bytes]:
+    """A value's bytes as its change row gives them again, where it has a text that is no UTF-8; else as they are.
+
+    `replaced` is called for each value in which a U+FFFD takes the place of what is no character.
+    """
     if not _has_text(type_):
         return bytes
     encode, json = encoder(type_), type_.json
-    return lambda value: encode(read_json(json(value))) if may_be_odd(value) else value
+
+    def again(value: bytes) -> bytes:
+        with counted_replacements() as count:
+            text = json(value)
+        if count():
+            replaced()
+        return encode(read_json(text))
+
+    return lambda value: again(value) if may_be_odd(value) else value
 
 
 def _has_text(type_: CqlType) -> bool:

@@ -12,6 +12,7 @@ import pytest
 
 import tailer
 from tailer.retention.clean import CleanOptions, clean
+from tailer.retention.forget_dropped import forget_dropped
 from tailer.retention.needed import Ages, Limits
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
@@ -339,3 +340,14 @@ def test_a_link_that_the_server_takes_back_was_no_loss(log: LogFolder) -> None:
     log.remove(writer)
     put(log, HIGH + 2)
     assert values(log) == [HIGH + 2]
+
+
+def test_the_order_outlives_the_consumer_that_saw_it(log: LogFolder) -> None:
+    """What a dropped consumer said is forgotten, but for what others go by that begin later."""
+    put(log, LOW)
+    assert follow(log).code == 5
+    settle(log, "deliver", LOW)
+    assert values(log) == [LOW]
+    assert run_cli(["consumers", log.path, "drop", "c"]).code == 0
+    forget_dropped(log.path.with_name("cdc_raw.cdc_tail"), least=1)
+    assert values(log, name="new") == [HIGH, HIGH + 1, LOW]

@@ -142,3 +142,7 @@ def test_with_odd_keys_quarantine_entries_are_put_aside(tmp_path: Path) -> None:
         replayed = run_cli(["quarantine", folder, "replay", "--state", state, "--consumer", "c", "--output", "json"])
         assert replayed.code == 0, replayed.err
         assert [KEYS[1] in line or KEYS[2] in line for line in replayed.lines] == [True, True]
+        # Of the two rows one has a text that is no character, in each of its columns but the set.
+        said = [line for line in replayed.err.splitlines() if "U+FFFD" in line]
+        assert len(said) == 4, replayed.err
+        assert all(any(f'1 values of column "{name}" of ks.odd' in line for line in said) for name in "vlmf")

@@ -11,6 +11,7 @@ import pytest
 from tailer.errors import LossError, RefusedError, UsageError
 from tailer.options.tail import TailOptions
 from tailer.planning.survey import Survey
+from tailer.position import Position
 from tailer.retention.clean import ALL_THAT_MAY_GO, CleanOptions, clean, held_segments
 from tailer.retention.gather import observe
 from tailer.retention.move_consumer import drop_consumer
@@ -19,6 +20,7 @@ from tailer.segments.source import FolderSource
 from tailer.state.cleaned import FILE_NAME, CleanedFile, read_cleaned
 from tailer.state.folder_journal import FolderJournal
 from tailer.state.ids import Ids
+from tailer.state.journal_records import SkipRecord
 from tailer.state.lock import state_lock
 from tailer.state.log_folder import state_folder
 from tailer.state.offset import NodeOffset
@@ -365,3 +367,23 @@ def test_files_that_are_no_segments_stay(folder: LogFolder) -> None:
     (folder.path / "README").write_text("mine")
     run(folder)
     assert (folder.path / "README").exists()
+
+
+def test_what_dropped_consumers_left_in_the_journal_goes(folder: LogFolder) -> None:
+    """A drop leaves what is little, or of which something else was left: nothing else ever looks for that."""
+    state = state_folder(folder.path)
+    for name in ("stays", "gone"):
+        assert read(folder, name) is None
+    drop_consumer(state, "gone")
+    for name in ("stays", "gone"):
+        FolderJournal(state).append([SkipRecord(consumer=name, at=Position(ONE, 7), reason="x" * 300_000, lost=1)])
+    clean(folder.path, CleanOptions(dry_run=True), ages=AT_ONCE, clock=later)
+    assert {"stays", "gone"} <= named(state)
+    clean(folder.path, ages=AT_ONCE, clock=later)
+    assert "gone" not in named(state)
+    assert "stays" in named(state)
+
+
+def named(state: Path) -> set[str | None]:
+    """The consumers that the journal's records name."""
+    return {getattr(record, "consumer", None) for record in FolderJournal(state, writable=False).read()}

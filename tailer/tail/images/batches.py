@@ -42,10 +42,13 @@ def image_batches(
         with open_tail(log, run.tail) as tail:
             drained.form = None if options.table is None else typed_images(tail, options)
             feed = ImageFeed(tail, run.stream, run.timers, say, tokens=images.tokens)
-            yield from drained
-            for _ in deliveries(feed, once=once, say=say):
+            try:
                 yield from drained
-        drained.left_out.report(drained.form, last=True)
+                for _ in deliveries(feed, once=once, say=say):
+                    yield from drained
+            finally:
+                # Also where nobody asks for more, or an error ends it.
+                drained.left_out.report(drained.form, last=True)
 
 
 class _Drained:

@@ -21,6 +21,8 @@ from tailer.images.questions import Open, Question, Questions
 from tailer.images.served import EventIds, ServedRows
 from tailer.images.tables import KnownTable, Tables
 from tailer.options.snapshot import SnapshotOptions
+from tailer.reading.counted_notices import CountedNotices
+from tailer.reading.replaced_texts import count_replaced
 from tailer.rebuild.changes import OWN, token_of
 from tailer.schema.server import Session, has_another, lacks_table, open_session
 from tailer.schema.server_rows import raw
@@ -57,6 +59,7 @@ class Rereading:
         self._stream, self._nodes, self._options = stream, nodes, options
         self._guard, self._say = guard, say
         self._servers = deque(nodes.servers.values())
+        self._notices = CountedNotices()
         self._events = EventIds(f"snapshot:again:{int(stream.wall())}:", 1)
         self._ending = threading.Event()
         self._failed: BaseException | None = None
@@ -78,6 +81,7 @@ class Rereading:
         self._ending.set()
         if self._thread.is_alive():
             self._thread.join()
+        self._tell_due(last=True)
 
     def settled(self) -> bool:
         """Whether nothing is to be asked."""
@@ -93,6 +97,10 @@ class Rereading:
         except BaseException as error:
             # Raised by `check`: a thread has nobody to tell.
             self._failed = error
+
+    def _tell_due(self, *, last: bool = False) -> None:
+        for notice in self._notices.take(last=last):
+            self._say(notice)
 
     def _due(self) -> list[Open]:
         now = int(self._stream.wall())
@@ -166,6 +174,8 @@ class Rereading:
         until = int((self._stream.wall() - SLACK_SECONDS) * SECOND)
         reading = TableReading(session, table.plan, self._nodes.release, self._options.consistency)
         found = [(each, _read(reading, each, table, until)) for each in due]
+        count_replaced(reading.replaced, self._notices)
+        self._tell_due()
         if not self._nodes.has(table.facts.table.definition.keyspace):
             # It was created since: without its replicas nobody would vouch for the rows.
             self._nodes.ask()

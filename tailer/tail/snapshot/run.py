@@ -12,6 +12,8 @@ from tailer.images.merged_tables import SECOND
 from tailer.jit.ready import bring
 from tailer.options.snapshot import SnapshotOptions
 from tailer.options.token_range import TokenRange
+from tailer.reading.counted_notices import CountedNotices
+from tailer.reading.replaced_texts import count_replaced
 from tailer.rebuild import Table
 from tailer.schema.server import Server, Session, has_another, lacks_table, open_session
 from tailer.schema.server_rows import raw
@@ -61,6 +63,7 @@ class SnapshotRun:
     ) -> None:
         self._target, self._nodes, self._options, self._tokens = target, nodes, options, tokens
         self._say, self._anew = say, anew
+        self._notices = CountedNotices()
         self._show = show or self._say_progress
         self._pace = Pace(options.rows_per_second)
         self._tables: Sequence[Table] = ()
@@ -112,6 +115,7 @@ class SnapshotRun:
         self._known.set()
         if self._thread.is_alive():
             self._thread.join()
+        self._tell_due(last=True)
 
     def _run(self) -> None:
         try:
@@ -324,7 +328,9 @@ class SnapshotRun:
             release, level = self._nodes.release, self._options.consistency
             reading = TableReading(session, seen.plan, release, level, self._pace)
             for piece in reading.pieces(low, high, part.table.now.until, self._target.piece_rows):
-                if self._ending.is_set() or not part.table.merge(part.number, piece, seen, self._since_last()):
+                merged = not self._ending.is_set() and part.table.merge(part.number, piece, seen, self._since_last())
+                self._tell_replaced(reading)
+                if not merged:
                     break
                 low = piece.high
                 yield low
@@ -338,6 +344,18 @@ class SnapshotRun:
             now, before = time.monotonic(), self._last
             self._last = now
             return now - before
+
+    def _tell_replaced(self, reading: TableReading) -> None:
+        """Of texts that are no characters, as everywhere: at once, then once a minute."""
+        with self._lock:
+            count_replaced(reading.replaced, self._notices)
+        self._tell_due()
+
+    def _tell_due(self, *, last: bool = False) -> None:
+        with self._lock:
+            due = self._notices.take(last=last)
+        for notice in due:
+            self._say(notice)
 
     def _tell(self, now: Snapshot) -> None:
         self._show(now)

@@ -10,10 +10,12 @@ import pytest
 
 from tailer.errors import CorruptError, LossError, UsageError
 from tailer.options.amounts import moment_of
+from tailer.planning.appeared import Appeared
 from tailer.planning.named_positions import WRITTEN_SLACK, clip, lowest_named, named_position, standing
 from tailer.planning.plan import Reach
 from tailer.position import Position, Span
 from tailer.segments.view import SegmentView
+from tailer.state.ids import Ids
 from tailer.state.offset import NodeOffset
 
 
@@ -217,6 +219,17 @@ class TestTime:
         assert self.since(1000 + WRITTEN_SLACK) == NodeOffset(0, 3, 0, False)
         assert self.since(1001 + WRITTEN_SLACK) == self.since(3000) == NodeOffset(0, 5, 0, False)
         assert self.since(9000) == NodeOffset(0, 8, 0, False), "what is not finished may still be written"
+
+    def test_segments_count_in_the_order_in_which_they_appeared(self) -> None:
+        """3 appeared when 5 was there: what was written since is in 5 and 7 too, or in 3 and 7 alone."""
+        views = folder(done(3), done(5), done(7))
+        appeared = {3: Appeared(behind=5, end=None)}
+        for written, offset, holes in (
+            ({3: 1000.0, 5: 1000.0, 7: 1000.0}, NodeOffset(0, 5, 0, False), Ids.of([3])),
+            ({3: 1000.0, 5: 0.0, 7: 1000.0}, NodeOffset(0, 5, 300, True, ((3, 0),)), Ids()),
+        ):
+            found = named_position("1970-01-01T00:16:30Z", views, reach, written=written.__getitem__, appeared=appeared)
+            assert (found.offset, found.memory.holes) == (offset, holes)
 
     def test_is_the_end_where_nothing_was_written_since(self) -> None:
         assert self.since(9000, done(3), done(5), done(7)) == NodeOffset(0, 7, 300, True)

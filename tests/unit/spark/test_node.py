@@ -405,3 +405,17 @@ class TestAppeared:
             at = later.handed
             later.stand(at)
         assert (first.s, found) == (69, ["a", "x"])
+
+    def test_a_checkpoint_whose_consumer_is_new_here_reads_it_too(self, log: LogFolder, start: Start) -> None:
+        """What lies below its offset is history, but for what appeared behind it."""
+        segment(log, 70, "a")
+        node = start()
+        node.initial()
+        end = self.taken(node)
+        writer = segment(log, 7, "x", done=False)
+        assert not node.plan(UNLIMITED)[0]
+        log.put(writer.frame, writer.sidecar(done=True))
+        other = start(consumer="other")
+        other.stand(end)
+        named = self.taken(other)
+        assert values(other, end, named) + values(other, named, self.taken(other)) == ["x"]

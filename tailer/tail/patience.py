@@ -9,6 +9,7 @@ from typing import Final
 
 from tailer.errors import CdcError
 from tailer.sinks.outlet import TargetAwayError
+from tailer.system_errors import lack_of_files, system_error
 from tailer.tail.follow import Say
 
 FIRST_SECONDS: Final = 0.1
@@ -60,7 +61,12 @@ class Patience:
         self._next = FIRST_SECONDS
 
     def wait(self, error: TargetAwayError) -> None:
-        """Wait before the next try. Raises `error` when it was waited long enough, StoppedError when asked to stop."""
+        """Wait before the next try. Raises `error` when it was waited long enough, StoppedError when asked to stop.
+
+        OwnLimitError where this process can open no more files: few libraries tell that from a target that is away.
+        """
+        if (lack := lack_of_files(1)) is not None:
+            raise system_error("", lack) from error
         self._tell(error)
         if self._since is None:
             self._since = self._clock()

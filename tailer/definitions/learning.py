@@ -94,7 +94,7 @@ class Definitions:
         self._at_spans = DefinitionsAtSpans(self._history)
         self._may_deliver = MayDeliver(self._history, selection, schema_rows=schema_rows)
         self._touched = False
-        self._wide: tuple[tuple[int, int], bool] | None = None
+        self._wide: tuple[object, bool] | None = None
         self.in_records = RecordFinds()
         self._met: TablesMet | None = None
         self._inside = TablesInside(self._history, selection)
@@ -274,16 +274,18 @@ class Definitions:
                     key = now
         return begins
 
-    def wide(self) -> bool:
-        """Whether wanted rows may lie in segments without an idx file: a named table did not capture at some time, or
-        nothing defines it yet. By its newest definition alone the rows would depend on how far the journal is."""
-        version = self._history.version
+    def wide(self, at: Position) -> bool:
+        """Whether wanted rows from a position on may lie in segments without an idx file: a named table did not capture
+        there or later, or nothing defines it yet. Its newest definition alone would depend on what others have read."""
+        history = self._history
+        version = history.version_at(at), history.version
         if self._wide is None or self._wide[0] != version:
             # Asked for at each look, and there may be thousands of tables.
-            known = [held for event in self._history.events for held in event.changed.values()]
+            later = [held for event in history.events if event.at > at for held in event.changed.values()]
+            known = [*history.newest_at(at).values(), *later]
             names = {held.name for held in (*builtin().values(), *known)}
-            wide = self._selection.wide(known) or bool(undefined(self._selection.tables, names))
-            self._wide = version, wide
+            wide = self._selection.wide(held for held in known if not held.dropped)
+            self._wide = version, wide or bool(undefined(self._selection.tables, names))
         return self._wide[1]
 
     def take_notices(self) -> list[str]:

@@ -64,10 +64,13 @@ def appeared_in(records: Iterable[AnyRecord]) -> dict[int, Appeared]:
     return found
 
 
-def met_before(segment: int, offset: NodeOffset, records: Iterable[AnyRecord]) -> bool:
-    """Whether the state had met a segment before this consumer looked last, when it was not in the folder: its changes
-    are older than what the consumer has read. `offset`: where the consumer stands."""
-    return any(record.n <= offset.j and segment == _met_in(record) for record in records)
+def met_before(offset: NodeOffset, records: Iterable[AnyRecord]) -> frozenset[int]:
+    """The segments that the state had met before a consumer looked last: the changes of one that was not in the folder
+    then are older than what the consumer has read. `offset`: where the consumer stands."""
+    if not offset.j:
+        return frozenset()
+    found = (_met_in(record) for record in records if record.n <= offset.j)
+    return frozenset(segment for segment in found if segment is not None)
 
 
 def _met_in(record: AnyRecord) -> int | None:
@@ -91,18 +94,19 @@ def taken_over(
     first, else what is there now."""
     own = appeared_in(r for r in records if isinstance(r, AppearedRecord) and r.consumer == consumer)
     told = appeared_in(records)
+    met = met_before(offset, records)
     found = []
     for segment in sorted(set(segments) - own.keys()):
         known = told.get(segment) or Appeared(_highest(view, segment), None)
-        if met_before(segment, offset, records):
+        if segment in met:
             known = Appeared(in_its_place(segment), known.end)
         found.append(AppearedRecord(consumer=consumer, segment=segment, behind=known.behind, end=known.end))
     return found
 
 
 def taken_over_all(view: View, records: Sequence[AnyRecord], consumer: str | None) -> list[AppearedRecord]:
-    """The same of every segment that is there and that somebody saw appear."""
-    there = [segment for segment in _without_placed(appeared_in(records)) if segment in view]
+    """See `taken_over`: of every segment in the folder that has a record of any consumer."""
+    there = [segment for segment in out_of_order(appeared_in(records)) if segment in view]
     return taken_over(view, there, records, consumer, NodeOffset())
 
 
@@ -110,10 +114,11 @@ def known_to(records: Iterable[AnyRecord], taken: Iterable[AppearedRecord], cons
     """By its records, and by those that it takes over, what a consumer knows of segments that do not come in the order
     of their ids."""
     own = [each for each in records if isinstance(each, AppearedRecord) and each.consumer == consumer]
-    return _without_placed(appeared_in([*own, *taken]))
+    return out_of_order(appeared_in([*own, *taken]))
 
 
-def _without_placed(appeared: AppearedSegments) -> AppearedSegments:
+def out_of_order(appeared: AppearedSegments) -> AppearedSegments:
+    """Those that do not come in the order of their ids: the state had not met them before."""
     return {segment: known for segment, known in appeared.items() if known.behind != in_its_place(segment)}
 
 
@@ -178,6 +183,13 @@ def behind(offset: NodeOffset, appeared: AppearedSegments) -> list[int]:
     return sorted(
         segment for segment, known in appeared.items() if segment < offset.s <= known.behind and segment not in named
     )
+
+
+def with_taken(offset: NodeOffset, coming: Iterable[int], memory: Memory) -> NodeOffset:
+    """The offset with what `clean` took of the segments that come behind it: the planner says that these are lost, as
+    it does of late segments."""
+    taken = [(segment, 0) for segment in coming if segment in memory.seen]
+    return msgspec.structs.replace(offset, p=tuple(sorted([*offset.p, *taken]))) if taken else offset
 
 
 def in_order(view: View, appeared: AppearedSegments) -> list[int]:

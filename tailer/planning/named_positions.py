@@ -15,7 +15,7 @@ from tailer.framing.section import NoSection
 from tailer.limits import OFFSET_MAX
 from tailer.options.amounts import lacks_zone, moment_of
 from tailer.options.kinds import without_zone
-from tailer.planning.appeared import NONE_APPEARED, AppearedSegments, began_at, behind, in_order
+from tailer.planning.appeared import NONE_APPEARED, AppearedSegments, began_at, behind, in_order, with_taken
 from tailer.planning.plan import ReachSegment
 from tailer.position import Position, Span
 from tailer.segments.segments import Segments
@@ -208,10 +208,9 @@ def _named(view: View, memory: Memory, unread: Unread, appeared: AppearedSegment
         return NamedPosition(offset, memory)
     coming = behind(offset, appeared)
     seen = unread(offset.s, [*(segment for segment, _ in offset.p), *coming])
-    # What `clean` took of these the planner says is lost, as it does of late segments.
-    taken = [(segment, 0) for segment in coming if segment in seen]
-    offset = msgspec.structs.replace(offset, p=tuple(sorted([*offset.p, *taken])))
-    return NamedPosition(offset, began_at(view, offset, msgspec.structs.replace(memory, seen=seen), appeared))
+    memory = msgspec.structs.replace(memory, seen=seen)
+    offset = with_taken(offset, coming, memory)
+    return NamedPosition(offset, began_at(view, offset, memory, appeared))
 
 
 def _at_end(view: View, memory: Memory, reach: ReachSegment) -> NamedPosition:
@@ -247,7 +246,7 @@ def _offset_at(position: Position, view: View, reach: ReachSegment, appeared: Ap
     before = {segment: seen for segment, seen in view.items() if segment <= known.behind and segment not in appeared}
     offset = _latest(before, reach)
     if not offset.s:
-        offset = NodeOffset(0, known.behind, 0, True)
+        offset = msgspec.structs.replace(offset, s=known.behind, o=0, done=True)
     late = tuple(sorted({**dict(offset.p), position.segment: position.offset}.items()))
     return msgspec.structs.replace(offset, p=late)
 

@@ -24,6 +24,7 @@ from tailer.planning.appeared import (
     begun,
     gone_error,
     judge,
+    out_of_order,
     unexplained_error,
     waits_behind,
 )
@@ -126,8 +127,9 @@ def plan(
     the state knows of segments that appeared below others; `settled`: no later look will show more. `taken`: what
     `clean --force` took from this consumer.
     """
-    judged = judge(view, offset, begun(view, offset, memory, appeared), appeared, settled=settled, taken=taken)
-    work = _Planner(view, offset, judged, reach, budget, wide, dropped, segments, appeared)
+    late = out_of_order(appeared)
+    judged = judge(view, offset, begun(view, offset, memory, late), appeared, settled=settled, taken=taken)
+    work = _Planner(view, offset, judged, reach, budget, wide, dropped, segments, late)
     work.late_segments()
     work.check_appeared(forgotten)
     work.main_line()

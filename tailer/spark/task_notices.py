@@ -7,6 +7,7 @@ in pyspark's `daemon.py`), or never. So a thread that waits reports what tasks o
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from typing import Final
@@ -53,8 +54,10 @@ class TaskNotices:
             self._say(notice)
         rest = self._notices.rest()
         if rest is not None and not self._waits:
-            self._waits = True
-            self._wait(rest, self._due)
+            # Where no thread can be started the next task reports it: the rows of this one are given.
+            with contextlib.suppress(RuntimeError):
+                self._wait(rest, self._due)
+                self._waits = True
 
     def _due(self) -> None:
         with self._lock:

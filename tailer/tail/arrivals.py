@@ -18,6 +18,7 @@ from tailer.planning.appeared import (
     in_its_place,
     known_to,
     met_before,
+    out_of_order,
     taken_over_all,
     unexplained_error,
 )
@@ -40,6 +41,7 @@ class Arrivals:
         self._loaded = 0
         self._own: list[AppearedRecord] = []
         self._known: dict[int, Appeared] = {}
+        self._out_of_order: Mapping[int, Appeared] = {}
         self._unexplained: tuple[int, ...] = ()
         self._undecided: tuple[int, ...] = ()
         self._gone: tuple[int, ...] = ()
@@ -57,14 +59,21 @@ class Arrivals:
         return known_to(records, taken_over_all(view, records, self._consumer), self._consumer)
 
     def known(self) -> Mapping[int, Appeared]:
-        """What is known of segments that appeared."""
+        """What is known of segments that do not come in the order of their ids."""
+        self._load()
+        return self._out_of_order
+
+    def all(self) -> Mapping[int, Appeared]:
+        """What is known of each segment that appeared, also of one that keeps its place."""
         self._load()
         return self._known
 
     def note(self, made: Plan, offset: NodeOffset) -> list[str]:
         """Keep what a plan from `offset` has seen; what there is to say of that."""
         seen = [record for record in made.appeared if record.segment not in self._known or record.end]
-        self._append([self._placed(record, offset) for record in seen])
+        new = any(record.segment not in self._known for record in seen)
+        met = met_before(offset, self._journal.read()) - self._known.keys() if new else frozenset[int]()
+        self._append([_in_order(record) if record.segment in met else record for record in seen])
         self._unexplained, self._undecided, self._gone = made.unexplained, made.undecided, made.gone
         begun = made.memory.begun
         notices = []
@@ -101,12 +110,6 @@ class Arrivals:
         told = unexplained_error(self._unexplained, self._facts(first))
         return LossError(told.what, at=error.at, file=self._survey.log_name(first), remedy=self._remedy())
 
-    def _placed(self, record: AppearedRecord, offset: NodeOffset) -> AppearedRecord:
-        known = record.segment in self._known
-        if known or not met_before(record.segment, offset, self._journal.read()):
-            return record
-        return msgspec.structs.replace(record, behind=in_its_place(record.segment))
-
     def _load(self) -> None:
         fresh = [
             record
@@ -117,6 +120,7 @@ class Arrivals:
         if fresh:
             self._own += fresh
             self._known = appeared_in(self._own)
+            self._out_of_order = out_of_order(self._known)
 
     def _append(self, records: list[AppearedRecord]) -> None:
         if records:
@@ -141,7 +145,7 @@ class Arrivals:
         names = f"{log.links} {'name' if log.links == 1 else 'names'}"
         known = self._known.get(segment)
         met = known is not None and known.behind == in_its_place(segment)
-        read = "; it was read here before this consumer looked last: its changes are old" if met else ""
+        read = "; this state had seen it before this consumer looked last: its changes are old" if met else ""
         return f" (written {_time(log.modified)}, linked or changed {_time(log.changed)}, {names}, {says}{read})"
 
     def _remedy(self) -> str:
@@ -153,6 +157,10 @@ class Arrivals:
             f"cdc-tail consumers DIR accept {self._consumer} {ids}, or --accept-loss once. Until then `clean` keeps "
             "what there is."
         )
+
+
+def _in_order(record: AppearedRecord) -> AppearedRecord:
+    return msgspec.structs.replace(record, behind=in_its_place(record.segment))
 
 
 def _time(seconds: float) -> str:

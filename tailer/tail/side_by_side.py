@@ -169,7 +169,7 @@ class _SideBySide:
                 return
             except (CdcError, OSError) as error:
                 if error is pulse.blame or not (self._waits and lost_by(error, node.place, node.state)):
-                    if isinstance(error, CdcError) and error is not pulse.blame and error.at is not None:
+                    if isinstance(error, CdcError) and error.at is not None:
                         # Each node's log has positions and segments of its own.
                         error.tell(f"node {node.name}")
                     self._fail(error)

@@ -11,6 +11,7 @@ import msgspec
 
 from tailer.errors import CdcError
 from tailer.options.cassandra_yaml import server_settings
+from tailer.planning.appeared import behind, with_taken
 from tailer.planning.named_positions import (
     check_there,
     check_within,
@@ -198,7 +199,9 @@ class Standing:
             self._parts.older.begin(offset.s)
             self._look(offset)
             check_there(offset.position, self._view)
-        self.go_on(offset, self._parts.taken.fresh_memory(offset))
+        coming = behind(offset, self._parts.arrivals.known())
+        memory = self._parts.taken.fresh_memory(offset, coming)
+        self.go_on(with_taken(offset, coming, memory), memory)
         check_restart(self.restart(), offset.position, self._view)
         self.save()
 

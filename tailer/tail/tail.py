@@ -283,11 +283,11 @@ class Tail(Standing):
             self.memory,
             self._parts.reacher,
             budget,
-            wide=self._definitions.wide(),
+            wide=self._definitions.wide(min([self.offset.position, *(Position(*late) for late in self.offset.p)])),
             dropped=self._survey.dropped,
             forgotten=self._parts.taken.forgotten,
             segments=self._survey.files.planned_most,
-            appeared=self._parts.arrivals.known(),
+            appeared=self._parts.arrivals.all(),
             settled=self._survey.frozen,
             taken=self._parts.taken.lost,
         )

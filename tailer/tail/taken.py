@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -34,10 +34,11 @@ class Taken:
         else:
             self._registered.registering(begin)
 
-    def fresh_memory(self, offset: NodeOffset) -> Memory:
-        """What a position has to know that no consumer held until now: what `clean` took away ahead of it."""
+    def fresh_memory(self, offset: NodeOffset, coming: Sequence[int] = ()) -> Memory:
+        """What a position has to know that no consumer held until now: what `clean` took away ahead of it. `coming`:
+        segments with lower ids that come behind it."""
         self._cleaned.refresh()
-        return Memory(seen=self._cleaned.unread(offset.s, [segment for segment, _ in offset.p]))
+        return Memory(seen=self._cleaned.unread(offset.s, [*(segment for segment, _ in offset.p), *coming]))
 
     @property
     def lost(self) -> Ids:

@@ -217,6 +217,15 @@ def test_one_that_the_state_has_met_before_keeps_its_place(linked_again: LogFold
     assert values(linked_again, name="new") == [LOW, LOW + 1, HIGH, HIGH + 1], "to the state they did not appear"
 
 
+@pytest.mark.parametrize("how", ["seek", "drop"])
+def test_a_consumer_that_begins_anew_reads_what_keeps_its_place(linked_again: LogFolder, how: str) -> None:
+    assert follow(linked_again).code == 5
+    words = ["seek", "c", "earliest"] if how == "seek" else ["drop", "c"]
+    ran = run_cli(["consumers", linked_again.path, *words])
+    assert ran.code == 0, ran.err
+    assert values(linked_again) == [LOW, LOW + 1, HIGH, HIGH + 1]
+
+
 def test_one_that_the_state_has_met_before_and_that_is_gone_again_is_a_loss(linked_again: LogFolder) -> None:
     assert follow(linked_again).code == 5
     settle(linked_again, "deliver", LOW, LOW + 1)

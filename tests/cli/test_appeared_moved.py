@@ -118,3 +118,24 @@ def test_a_target_that_was_put_back_gets_it_again(tmp_path: Path) -> None:
     assert run() == sorted(ORDER)
     shutil.copy(tmp_path / "kept.db", base)
     assert run() == sorted(ORDER)
+
+
+def test_what_clean_took_of_it_meanwhile_is_a_loss(tmp_path: Path) -> None:
+    folder, base = LogFolder(tmp_path / "cdc_raw"), tmp_path / "rows.db"
+    put(folder, HIGH, first=[create_payload(TABLE)])
+    put(folder, HIGH + 1)
+    words = ["follow", folder.path, "--once", "--consumer", "c", "--to", f"sqlite:{base}", "--into", "changes"]
+    assert run_cli([*words]).code == 0
+    shutil.copy(base, tmp_path / "kept.db")
+    writer = low()
+    folder.put(writer, completed(writer))
+    assert run_cli([*words]).code == 5
+    settle(folder, "deliver", LOW)
+    put(folder, HIGH + 2)
+    for _ in range(2):
+        assert run_cli([*words]).code == 0
+    assert LOW in cleaned(folder)
+    shutil.copy(tmp_path / "kept.db", base)
+    ran = run_cli([*words])
+    assert ran.code == 5, ran.err
+    assert f"{FIRST + LOW}:0" in ran.err

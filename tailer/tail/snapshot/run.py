@@ -159,9 +159,10 @@ class SnapshotRun:
 
     def _is_gone(self, table: Table, snapshot: TableSnapshot) -> bool:
         """Whether the log has shown the DROP of a table. One that was not read to its end before is left aside: the
-        process that asked for its snapshot would wait for that end."""
+        process that asked for its snapshot would wait for that end. Not where a later table has its name."""
         gone = snapshot.is_gone()
-        if gone and table.name not in self._read_whole:
+        again = any(each.name == table.name and each is not table for each in self._tables)
+        if gone and not again and table.name not in self._read_whole:
             self._leave(table.name, "the log has shown that it was dropped")
         return gone
 

@@ -8,6 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tailer.definitions.learning import Definitions
+from tailer.position import Position
+from tailer.schema.selection import Selection
+from tailer.state.folder_journal import FolderJournal
 from tests.helpers.cli import run_cli
 from tests.helpers.log_writer import (
     TS,
@@ -19,6 +23,7 @@ from tests.helpers.log_writer import (
     segment_of,
     simple_table,
 )
+from tests.unit.schema.made import ID_A, SIMPLE, create, heading
 
 FIRST = 1_700_000_000_001
 OTHER = simple_table("ks", "other", 2)
@@ -59,3 +64,12 @@ def test_a_table_that_captures_by_now_gives_its_earlier_rows(log: LogFolder) -> 
 
 def test_a_table_whose_create_is_met_with_its_rows_gives_them(log: LogFolder) -> None:
     assert keys(log, "c", "--table-may-come") == [1, 2]
+
+
+def test_a_table_that_captures_since_an_earlier_position_needs_no_other_segments(tmp_path: Path) -> None:
+    """They are read whole, and may be nearly all of the log."""
+    (tmp_path / "cdc_raw.cdc_tail").mkdir()
+    known = Definitions(FolderJournal(tmp_path / "cdc_raw.cdc_tail"), Selection(("ks.t",)), tolerant=False)
+    known.history.add(Position(1, 100), create("t", ID_A, 10, SIMPLE, cdc=False))
+    known.history.add(Position(3, 100), [heading("t", ID_A, 20, cdc=True)])
+    assert [known.wide(Position(segment, 0)) for segment in (1, 2, 3, 4)] == [True, True, True, False]

@@ -7,7 +7,8 @@ nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, Final, cast
 
 import msgspec
@@ -73,22 +74,10 @@ class Records:
             stands, records = self._journal.read(0)
         # Who does not say which base it reads cannot go on in the middle of one.
         whole = stands.base.upto if base is None else 0
-        own = [shown for record in records if (shown := self._shown(client, record)) is not None]
+        # Once for each name: that reads a lease, and thousands of segments may have appeared.
+        decides = cache(self._consumers.decides_order)
+        own = [shown for record in records if (shown := _shown(client, record, decides)) is not None]
         return _answer(stands, own, anew=anew, whole=whole)
-
-    def _shown(self, client: Client, record: AnyRecord) -> AnyRecord | None:
-        """A record as a client gets it; None where it is not told.
-
-        A consumer that begins puts a node's segments in the order in which the state first saw them, and that stands in
-        the records of whoever saw one appear (`tail/arrivals.py`). Without them a client's consumer would read in
-        another order than those on the node.
-        """
-        name = consumer_of(record)
-        if client.owns(name):
-            return record
-        if isinstance(record, AppearedRecord) and self._consumers.decides_order(record.consumer or ""):
-            return msgspec.structs.replace(record, consumer=UNNAMED)
-        return None
 
     async def post(self, client: Client, asked: PostRecords, claim: Claim | None) -> Numbers:
         """`POST /records`: durable when this returns."""
@@ -252,3 +241,18 @@ def _answer(stands: Stands, records: Sequence[AnyRecord], *, anew: bool, whole: 
     more = len(told) < len(records)
     held = cast("list[AnyRecord]", told)
     return encode(RecordsAnswer(stands.id, stands.count, stands.base, held, anew=anew, more=more))
+
+
+def _shown(client: Client, record: AnyRecord, decides_order: Callable[[str], bool]) -> AnyRecord | None:
+    """A record as a client gets it; None where it is not told.
+
+    A consumer that begins puts a node's segments in the order in which the state first saw them, and that stands in
+    the records of whoever saw one appear (`tail/arrivals.py`). Without them a client's consumer would read in
+    another order than those on the node.
+    """
+    name = consumer_of(record)
+    if client.owns(name):
+        return record
+    if isinstance(record, AppearedRecord) and decides_order(record.consumer or ""):
+        return msgspec.structs.replace(record, consumer=UNNAMED)
+    return None

@@ -38,7 +38,7 @@ class Lock(NamedTuple):
     identity: tuple[int, int]
 
     def let_go(self, files: Files) -> None:
-        """The folder first: who has the file's lock may take it that nobody has the folder's."""
+        """The folder first: a writer that gets the file's lock takes the folder's next, and must find it free."""
         with ExitStack() as both:
             both.callback(files.close, self.file)
             files.close(self.folder)

@@ -83,9 +83,10 @@ def without(records: Sequence[AnyRecord], dropped: Collection[str]) -> list[AnyR
     """The records without those that affect dropped consumers alone, whatever offsets there are: no other consumer goes
     by them.
 
-    Of each of these names the last generation stays: a consumer of that name begins with it. So does who first saw a
-    segment appear below others: consumers that begin later read it where that one did. Of segments that the log itself
-    says nothing of none stays, or a client of `serve` could fill the journal with names that it drops.
+    Of each of these names the last generation stays: a consumer of that name begins with it. So does the first
+    record of a segment that appeared below others: later consumers read it at that position in the order.
+    Of segments that the log itself says nothing of none stays, or a client of `serve` could fill the
+    journal with names that it drops.
     """
     own = {r.n: r for r in records if not affects_all(r) and (name := consumer_of(r)) is not None and name in dropped}
     begins = {r.consumer: r.n for r in own.values() if isinstance(r, GenerationRecord)}
@@ -95,7 +96,7 @@ def without(records: Sequence[AnyRecord], dropped: Collection[str]) -> list[AnyR
 
 
 def _deciding(records: Sequence[AnyRecord]) -> set[int]:
-    """The records that decide where segments come which appeared below others, as `appeared_in` reads them."""
+    """The numbers of the records that give segments which appeared below others their position in the order."""
     of_log = {segment for record in records if affects_all(record) for segment in _segments_of(record)}
     first: dict[int, AppearedRecord] = {}
     stays = set()

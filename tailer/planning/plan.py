@@ -127,9 +127,9 @@ def plan(
     the state knows of segments that appeared below others; `settled`: no later look will show more. `taken`: what
     `clean --force` took from this consumer.
     """
-    late = out_of_order(appeared)
-    judged = judge(view, offset, begun(view, offset, memory, late), appeared, settled=settled, taken=taken)
-    work = _Planner(view, offset, judged, reach, budget, wide, dropped, segments, late)
+    memory = begun(view, offset, memory, out_of_order(appeared))
+    judged = judge(view, offset, memory, appeared, settled=settled, taken=taken)
+    work = _Planner(view, offset, judged, reach, budget, wide, dropped, segments, appeared)
     work.late_segments()
     work.check_appeared(forgotten)
     work.main_line()
@@ -202,11 +202,13 @@ class _Planner:
                 continue
             self._passed_list.setdefault(segment, 0)
             self._holes = self._holes.without([(segment, segment)])
-            # This plan ends where the segment's rows begin: higher segments that were written later come behind them.
+            # This plan ends where the segment's rows begin: higher segments that were written later come behind them,
+            # and so do all others where it keeps its place.
             if segment in self._appeared:
                 self._last = self._given.s
         if self._last is None and self._appeared:
-            waiting = [known.behind for each, known in self._appeared.items() if each in self._holes]
+            late = out_of_order(self._appeared)
+            waiting = [known.behind for each, known in late.items() if each in self._holes]
             self._last = min(waiting, default=None)
 
     def check_appeared(self, forgotten: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -215,7 +216,8 @@ def serve(monkeypatch: pytest.MonkeyPatch, until: float) -> None:
     monkeypatch.setattr(ImageStream, "stands", lambda self: True)
     monkeypatch.setattr(rereading, "open_session", lambda server: nullcontext())
     monkeypatch.setattr(rereading, "raw", lambda session: session)
-    monkeypatch.setattr(rereading, "TableReading", lambda *given: SimpleNamespace(row=lambda *asked: {}))
+    reading = SimpleNamespace(row=lambda *asked: {}, replaced=Counter())
+    monkeypatch.setattr(rereading, "TableReading", lambda *given: reading)
     monkeypatch.setattr(rereading, "SLACK_SECONDS", NOW - until)
     snapshot = SimpleNamespace(answer=lambda transaction, merging, token, until, events: _answer(until, events))
     monkeypatch.setattr(rereading, "TableInState", lambda *given: snapshot)

@@ -11,6 +11,7 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -111,6 +112,7 @@ class CommandFollower:
         process, self._process = self._process, None
         if process is None:
             return
+        _await_handler(process)
         by_itself = process.poll() is not None
         process.send_signal(signal.SIGTERM)
         try:
@@ -124,6 +126,17 @@ class CommandFollower:
 
     def _failed(self, how: str, code: int) -> None:
         self.failures.append(f"ended {how} with {code}: {self._errors.read_text(errors='replace')[-4000:]}")
+
+
+def _await_handler(process: subprocess.Popen[bytes]) -> None:
+    """Until a process handles SIGTERM: beside several servers, Python may take long to start."""
+    status = Path(f"/proc/{process.pid}/status")
+    deadline = time.monotonic() + END_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        caught = next((line for line in status.read_text().splitlines() if line.startswith("SigCgt:")), "SigCgt: 0")
+        if int(caught.split()[1], 16) >> (signal.SIGTERM - 1) & 1:
+            return
+        time.sleep(0.05)
 
 
 class SparkFollower(CommandFollower):

@@ -3,5 +3,5 @@
     state of images --known--> partitions --differences--> those that differ --looks--> those that differ for good
     server          --served-> partitions --/
 
-Reads both, writes neither. Values are compared as bytes.
+Reads both, writes neither. Values are compared as bytes, and as JSON where these differ.
 """

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from tailer.comparing.alike import Alike
 from tailer.comparing.known import known_partition, known_partitions
 from tailer.comparing.partition import Difference, KnownPartition, ServedPartition, differences, unknown_rows
 from tailer.comparing.served import Piece
@@ -58,6 +59,7 @@ class Looks:
     def __init__(
         self, reading: Reading, table: KnownTable, asked: Asked, clock: Callable[[], int], wait: Callable[[], None]
     ) -> None:
+        self.alike = Alike(table.plan)
         self._reading = reading
         self._table = table
         self._asked = asked
@@ -79,16 +81,15 @@ class Looks:
         return result
 
     def _first(self, piece: Piece, result: Result, differing: Differing) -> None:
-        whole = self._table.facts.whole
         with self._reading() as store:
             at = self._clock()
             known = {each.name: each for each in known_partitions(store, self._table, piece.low, piece.high, at)}
         served = {each.name: each for each in piece.partitions}
         for name in {**served, **known}:
             ours, theirs = known.get(name), served.get(name)
-            if found := set(differences(name, ours, theirs, whole=whole)):
+            if found := self._differences(name, ours, theirs):
                 differing[name] = found
-            result.unknown += unknown_rows(ours, theirs, whole=whole)
+            result.unknown += unknown_rows(ours, theirs, whole=self._table.facts.whole)
         result.partitions += len(served)
         result.rows += sum(len(each.rows) for each in piece.partitions)
 
@@ -109,7 +110,13 @@ class Looks:
         served = self._asked.partition(name)
         with self._reading() as store:
             known: KnownPartition = known_partition(store, self._table, name, self._clock())
-        return set(differences(name, known, served, whole=self._table.facts.whole))
+        return self._differences(name, known, served)
+
+    def _differences(
+        self, name: bytes, known: KnownPartition | None, served: ServedPartition | None
+    ) -> set[Difference]:
+        found = differences(name, known, served, whole=self._table.facts.whole)
+        return {each for each in found if not self.alike(each)}
 
 
 def _sorted(differing: Differing) -> list[Difference]:

@@ -85,7 +85,7 @@ def compare(folder: Path, server: Server, name: str, consistency: Consistency, s
         moved = _places(seen) != before
     told = [_told(table, each) for each in result.found]
     rows = tuple(dict.fromkeys(row for each in result.found for row in _rows(table, each)))
-    return Compared(name, result, told, time.monotonic() - begun, moved, table.id, rows, durable, asked.replaced)
+    return Compared(name, result, told, time.monotonic() - begun, moved, table.id, rows, durable, looks.alike.replaced)
 
 
 @contextmanager

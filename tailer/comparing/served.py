@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tailer.comparing.partition import Clustering, Columns, ServedPartition
-from tailer.rebuild.table import DataColumn, Plan
+from tailer.rebuild.table import Plan
 from tailer.schema.server import Session
 from tailer.schema.server_rows import Consistency, Row, quoted_names
 from tailer.snapshot.partitions import AskedTable, RawPartition
 from tailer.types import Shape
-from tailer.types.encode import usual_bytes
 from tailer.types.parts import framed, parts_of
 
 PIECE_ROWS: Final = 20_000
@@ -35,9 +33,6 @@ class ServedTable:
         self._clustering_count = len(clustering)
         self._data = [column.name for column in plan.shown]
         self._fields = {column.name for column in plan.shown if column.type.shape is Shape.UDT}
-        self.replaced: Counter[tuple[str, str]] = Counter()
-        """Values with a U+FFFD in place of what is no character, by table and column."""
-        self._usual = {column.name: usual_bytes(column.type, self._note(plan, column)) for column in plan.shown}
         names = [*clustering, *self._data]
         self._asked = AskedTable(session, plan, [quoted_names([name]) for name in names], consistency)
 
@@ -51,9 +46,6 @@ class ServedTable:
         found = self._asked.partition(name)
         return None if found is None else self._partition(found)
 
-    def _note(self, plan: Plan, column: DataColumn) -> Callable[[], None]:
-        return lambda: self.replaced.update([(plan.table.name, column.name)])
-
     def _partition(self, found: RawPartition) -> ServedPartition:
         return ServedPartition(found.name, dict(map(self._row, found.rows)))
 
@@ -62,9 +54,6 @@ class ServedTable:
         columns = dict(zip(self._data, data, strict=True))
         for name in self._fields:
             columns[name] = _whole(columns[name])
-        for name, value in columns.items():
-            # A state has a text that is no UTF-8 as its change row reads it.
-            columns[name] = None if value is None else self._usual[name](value)
         if clustering and clustering[0] is None:
             return None, columns
         return framed(clustering), columns

@@ -96,6 +96,8 @@ def fill(node: Node, writes: int) -> None:
         for statement in CREATE:
             session.execute(statement)
         Writer(session, 1).write(writes)
+        # A user-defined type whose last field is null, and that has a byte which no text has.
+        session.execute(f"INSERT INTO {KEYSPACE}.\"Odd\" (id, home) VALUES ({KEYS}, {{street: 's', number: 501}})")
     node.sync()
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from tailer.comparing.served import ServedTable
 from tailer.images.facts import Fact
 from tailer.rebuild.changes import row_key
 from tailer.rebuild.table import Table, plan_of
-from tailer.snapshot.partitions import RawPartition
 from tailer.snapshot.row import RowReader
 from tailer.snapshot.wanted import wanted_of
 from tailer.types.parts import framed
@@ -50,18 +48,3 @@ def test_rows_of_a_snapshot() -> None:
         assert facts["s"].path == text
         assert (facts["m"].path, facts["m"].value) == (text, usual)
         assert facts["f"].value == (1).to_bytes(4, "big") + framed([text, counted(usual)])
-
-
-def test_compared_rows() -> None:
-    """`compare` has the server's value as the state has it: no difference."""
-    table = ServedTable(None, PLAN, "ONE")  # type: ignore[arg-type]  # it is asked nothing
-    names = [column.name for column in PLAN.shown]
-    for text, read in zip(BYTES, READ, strict=True):
-        row = (text, *(values(text)[name] for name in names))
-        table.replaced.clear()
-        (found,) = table._partition(RawPartition(b"name", [row])).rows.items()
-        assert table.replaced == replaced_in(text)
-        expected = values(text) | {"v": read.encode(), "l": counted(read.encode())}
-        expected["m"] = (1).to_bytes(4, "big") + framed([text, read.encode()])
-        expected["f"] = (1).to_bytes(4, "big") + framed([text, counted(read.encode())])
-        assert found == (framed([text]), expected)

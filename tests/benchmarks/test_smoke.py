@@ -19,6 +19,7 @@ from tailer.jit.baseline import baseline_name, is_such_a_machine
 from tests.benchmarks import (
     both_codes,
     checkouts,
+    crowded,
     decode,
     fresh_machine,
     genuine,
@@ -173,6 +174,15 @@ def test_served(capsys: pytest.CaptureFixture[str], sets_root: Path) -> None:
     assert all(found["median"] > 0 for found in result["figures"][:2])
     assert result["runs"]["single"][0]["http_ms"]["p50"] > 0
     assert result["idle_percent"] < 100
+
+
+def test_crowded(capsys: pytest.CaptureFixture[str], sets_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crowded, "IDLE_SECONDS", 0.2)
+    assert crowded.main([str(sets_root / "50-cases" / "cdc_raw"), "--connections", "0", "20"]) == 0
+    result = told(capsys)
+    for way in ("http", "https"):
+        assert result["runs"][way]["20"]["asked_ms"]["p50"] > 0
+        assert result["runs"][way]["20"]["turned_away"] is None
 
 
 def test_latency(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,53 @@
+"""A service's log, written as users write one, and what a consumer is given of it by `cdc-tail follow`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tests.helpers.cli import run_cli
+from writer_hooks import SegmentLog, Table
+
+
+class Order(msgspec.Struct):
+    number: int
+    article: str = "tea"
+
+
+ORDERS = Table.of(Order, "shop.orders", key=["number"])
+NOTES = Table.of(Order, "shop.notes", key=["number"], cdc=False)
+SEGMENT_BYTES = 8192
+
+
+def opened(folder: Path, **more: Any) -> SegmentLog:
+    """The log of both tables; the folder is made."""
+    folder.mkdir(exist_ok=True)
+    return SegmentLog.open(folder, [ORDERS, NOTES], **{"segment_bytes": SEGMENT_BYTES, **more})
+
+
+def write(log: SegmentLog, *numbers: int, size: int = 3) -> None:
+    """Durable when this returns."""
+    for number in numbers:
+        log.append(ORDERS.insert(Order(number, "t" * size))).wait()
+
+
+def rows(folder: Path, *words: str) -> list[dict[str, Any]]:
+    """What one run of `follow --once` gives."""
+    ran = run_cli(["follow", folder, "--once", "--output", "json", *words])
+    assert ran.code == 0, ran.err
+    return [json.loads(line) for line in ran.lines]
+
+
+def numbers(found: list[dict[str, Any]]) -> list[int]:
+    return [row["partition_key"]["number"] for row in found]
+
+
+def sidecars(folder: Path) -> dict[int, list[str]]:
+    """The idx files of a log folder by segment: their words."""
+    return {
+        int(file.name.split("-")[2].removesuffix("_cdc.idx")): file.read_text().split()
+        for file in sorted((folder / "cdc_raw").glob("*_cdc.idx"))
+    }

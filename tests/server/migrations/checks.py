@@ -24,6 +24,7 @@ from tests.server.migrations.server_view import Key, Row, ServerTable, canonical
 CLOCKS = 1_000_000
 """µs by which a timestamp that the server chose may lie outside of the statement's time: ballots run ahead."""
 SHOWN = 3
+Images = Sequence[Mapping[str, Any]]
 _NOTHING_ELSE = re.compile(r"\bSET \w+ = null(, \w+ = null)* WHERE ")
 """Of collections the server logs a deletion alone, which is 1 µs older than the statement: what an assignment puts in
 its place is newer (`UpdateParameters.setComplexDeletionTimeForOverwrite`)."""
@@ -140,9 +141,9 @@ class _Checking:
         if len(self._nodes) > 1:
             self._last_images()
             return
-        first = _by_partition(self._images["caught-up"])
         for life in ("lagging", "restarted"):
-            other = _by_partition(self._images[life])
+            mine_all, theirs_all = self._known_to_both(life)
+            first, other = _by_partition(mine_all), _by_partition(theirs_all)
             differing: dict[str, list[str]] = defaultdict(list)
             for key in first.keys() | other.keys():
                 self._count("partitions of images", 1)
@@ -155,10 +156,19 @@ class _Checking:
             for table, texts in differing.items():
                 self._differ("same images", f"images {life}", table, f"{len(texts)} partitions: {texts[0]}")
 
+    def _known_to_both(self, life: str) -> tuple[Images, Images]:
+        """The images of the caught-up consumer and of another one, but for those of changes that one of them has put
+        into quarantine: of tables that were created and dropped between two looks at the server."""
+        both = "caught-up", life
+        apart = {place for each in both for place in self._ran.consumer("images", each).put_aside()}
+        mine, theirs = ([image for image in self._images[each] if _place(image) not in apart] for each in both)
+        self._count("changes in quarantine", len(apart))
+        return mine, theirs
+
     def _last_images(self) -> None:
-        first = last_images(self._images["caught-up"])
         for life in ("caught-up", "lagging", "restarted"):
-            other = last_images(self._images[life])
+            mine, theirs = self._known_to_both(life)
+            first, other = last_images(mine), last_images(theirs)
             differing: dict[str, list[str]] = defaultdict(list)
             for row in first.keys() | other.keys():
                 self._count("rows of images", 1)
@@ -364,6 +374,12 @@ def _by_table(lines: Iterable[str]) -> dict[str, list[str]]:
         row = loads(line)
         found[f"{row['keyspace']}.{row['table']}"].append(line)
     return found
+
+
+def _place(image: Mapping[str, Any]) -> tuple[str, int, int] | None:
+    """Node, segment and offset of the change that made an image; None where a server's response did."""
+    parts = (image["event_id"] or "").split(":")
+    return (parts[0], int(parts[1]), int(parts[2])) if len(parts) == 4 and parts[1].isdigit() else None
 
 
 def _by_partition(images: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str, str], list[str]]:

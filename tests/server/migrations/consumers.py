@@ -69,6 +69,12 @@ class Consumer:
     def running(self) -> bool:
         return self._process is not None
 
+    def put_aside(self) -> set[tuple[str, int, int]]:
+        """Node, segment and offset of the entries that it has put into quarantine."""
+        files = self.out.parent.rglob(f"quarantine/{self.name}.jsonl")
+        entries = [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        return {(entry["node"], entry["segment"], entry["offset"]) for entry in entries}
+
     def start(self) -> None:
         with self.out.open("ab") as out, self.errors.open("ab") as errors:
             self._process = subprocess.Popen(self._command(), stdout=out, stderr=errors, env=self._environment)

@@ -126,6 +126,22 @@ def test_images_differ_but_not_by_their_numbers(ran: Ran) -> None:
     assert found(ran) == ["same images: images lagging"]
 
 
+def test_images_of_what_one_consumer_has_put_into_quarantine(ran: Ran) -> None:
+    """Of a table that was created and dropped before that one asked a server about it."""
+    gone = {"table": "gone", "table_id": "j", "partition_key": {"id": 9}}
+    for life in ("lagging", "restarted"):
+        give(ran.consumer("images", life), image(), image(seq=4, event_id="n:7:252:0", **gone))
+    assert found(ran) == ["same images: images lagging", "same images: images restarted"]
+    quarantine = ran.consumers[-1].out.parent / "nodes" / "cdc_raw.cdc_tail" / "quarantine"
+    quarantine.mkdir(parents=True)
+    entry = {"node": "n", "segment": 7, "offset": 252, "v": 1}
+    (quarantine / "images_caught-up.jsonl").write_text(json.dumps(entry) + "\n")
+    assert found(ran) == []
+    entry["offset"] = 251
+    (quarantine / "images_caught-up.jsonl").write_text(json.dumps(entry) + "\n")
+    assert len(found(ran)) == 2
+
+
 OTHER = {"id": 1, "v": "b", "at": "1970-01-01 00:00:01.000Z"}
 FIRST = image(op="upsert", after={"id": 1, "v": "b"}, write_ts=70, complete=False)
 AGAIN = image(op="update", before=OTHER, changed=["v"], seq=4)

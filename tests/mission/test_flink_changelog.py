@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from tailer.position import Position
 from tests.mission.shop import NOTES, ORDERS, Order, numbers, opened, rows, sidecars
-from writer_hooks import SegmentLog
+from writer_hooks import SegmentLog, Table
+
+
+class Wider(msgspec.Struct):
+    number: int
+    article: str = ""
+    pieces: int | None = None
 
 
 def roll(log: SegmentLog, number: int) -> int:
@@ -38,15 +46,6 @@ def test_definitions_are_written_again_after_a_truncation(tmp_path: Path) -> Non
 
 
 def test_a_definition_that_has_changed_comes_before_the_first_row_that_needs_it(tmp_path: Path) -> None:
-    import msgspec
-
-    from writer_hooks import Table
-
-    class Wider(msgspec.Struct):
-        number: int
-        article: str = ""
-        pieces: int | None = None
-
     wider = Table.of(Wider, "shop.orders", key=["number"])
     with opened(tmp_path, threads=False) as log:
         log.append(ORDERS.insert(Order(1)))

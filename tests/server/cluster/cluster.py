@@ -23,7 +23,7 @@ NETWORK = "127.0.77"
 MOST_NODES = 9
 TOKENS = 4
 HEAP = "640m"
-WAIT_SECONDS = 120
+WAIT_SECONDS = 600
 LOOK_SECONDS = 0.1
 TOPOLOGY_SECONDS = 300
 """The longest that a repair, a bootstrap or a decommission may take."""

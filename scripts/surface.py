@@ -1,10 +1,10 @@
-"""Prints what users of this package have: one line each, in a fixed order, so that `diff` shows what a change does.
+"""Prints the public surface: one line for each item, in a fixed order, so that `diff` shows what a change does.
 
     python scripts/surface.py [TREE] > surface.txt
 
-TREE: a checkout of any version; this one where it is left out. Commands, options and exit codes; what Python imports;
-columns of rows, images and typed rows; JSON of `status`; metrics; persistent forms; and what the pages promise by name
-(variables of the environment, paths of HTTP, lines of log).
+TREE: a checkout of any version; this one where it is left out. Commands, options and exit codes; names that Python
+programs import; columns of rows, images and typed rows; JSON of `status`; metrics; persistent forms; and from the pages
+the names of environment variables, HTTP paths and log lines.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 HERE = Path(__file__).parents[1]
 MODULES = ("tailer", "writer_hooks")
-"""All of whose `__all__` is public. Of others, what the pages import."""
+"""Their `__all__` is public. Of other modules the names are public that the pages import."""
 
 IMPORTED = re.compile(r"^\s*from ((?:tailer|writer_hooks)[\w.]*) import ([\w, ]+)", re.MULTILINE)
 
@@ -44,7 +44,7 @@ def _command(path: str, command: Any) -> Iterator[str]:
         shown = "" if default in (None, False, ()) else f" = {default}"
         yield " ".join(f"command {path} {words} {takes}{shown} {' '.join(marks)}".split())
     if hasattr(command, "list_commands"):
-        # Neither asks its context.
+        # Neither method uses its context.
         for name in command.list_commands(None):
             yield from _command(f"{path} {name}", command.get_command(None, name))
 
@@ -88,7 +88,7 @@ def _value(name: str, value: object) -> Iterator[str]:
 
 
 def _is_inherited(value: type, part: str) -> bool:
-    """From a class of another package: an exception's, an enum's."""
+    """Whether the member comes from a class of another package, such as Exception or Enum."""
     owner = next((each for each in value.__mro__ if part in vars(each)), None)
     return owner is not None and owner.__module__.partition(".")[0] not in MODULES
 
@@ -130,7 +130,7 @@ def metrics(tree: Path) -> Iterator[str]:
 
 
 def forms(tree: Path) -> Iterator[str]:
-    """By the table of the page, which a test holds to the code."""
+    """From the table in docs/upgrades.md, which a test compares with the code."""
     for line in (tree / "docs" / "upgrades.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.split("|")]
         if line.startswith("| ") and cells[1] != "what":

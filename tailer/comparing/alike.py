@@ -1,6 +1,5 @@
-"""Values that print alike: a state has them as their change rows print them, a server as they were written.
-
-What prints alike and is not of the same bytes is in `types/encode.py`. It is no difference.
+"""Values of different bytes and the same JSON text. They are equal: the image state has values as change rows print
+them, the server has the bytes that were written. `types/encode.py` lists where the two differ.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from tailer.types.texts import counted_replacements
 
 
 class Alike:
-    """Of one table. `replaced`: values of the server's with a U+FFFD in place of what is no character, by table and
-    column."""
+    """Compares values of one table. `replaced`: by table and column, the number of server values in which U+FFFD
+    replaces bytes that are no character."""
 
     def __init__(self, plan: Plan) -> None:
         self.replaced: Counter[tuple[str, str]] = Counter()
@@ -22,7 +21,7 @@ class Alike:
         self._json = {column.name: column.type.json for column in plan.shown}
 
     def __call__(self, found: Difference) -> bool:
-        """Whether the two values of a difference print alike."""
+        """Whether the two values of a difference have the same JSON text."""
         if found.known is None or found.served is None:
             return False
         json = self._json[found.column]
@@ -30,7 +29,7 @@ class Alike:
             with counted_replacements() as count:
                 served = json(found.served)
         except ValueError:
-            # A user-defined type has more fields on the server: who tells the difference says so.
+            # A user-defined type has more fields on the server. The report of the difference raises that (`run._told`).
             return False
         if count():
             self.replaced[self._table, found.column] += 1

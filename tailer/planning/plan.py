@@ -202,8 +202,8 @@ class _Planner:
                 continue
             self._passed_list.setdefault(segment, 0)
             self._holes = self._holes.without([(segment, segment)])
-            # This plan ends where the segment's rows begin: higher segments that were written later come behind them,
-            # and so do all others where it keeps its place.
+            # The plan ends here: the rows of this segment come before those of segments that were written later. A
+            # segment that keeps its place in the order comes before all higher ones.
             if segment in self._appeared:
                 self._last = self._given.s
         if self._last is None and self._appeared:

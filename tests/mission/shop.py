@@ -1,4 +1,4 @@
-"""A service's log, written as users write one, and what a consumer is given of it by `cdc-tail follow`."""
+"""A service's log, written through `writer_hooks`, and the rows that `cdc-tail follow` gives of it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def opened(folder: Path, **more: Any) -> SegmentLog:
 
 
 def write(log: SegmentLog, *numbers: int, size: int = 3) -> None:
-    """Durable when this returns."""
+    """Append rows, and wait until they are durable."""
     for number in numbers:
         log.append(ORDERS.insert(Order(number, "t" * size))).wait()
 
@@ -45,8 +45,8 @@ def numbers(found: list[dict[str, Any]]) -> list[int]:
     return [row["partition_key"]["number"] for row in found]
 
 
-def sidecars(folder: Path) -> dict[int, list[str]]:
-    """The idx files of a log folder by segment: their words."""
+def idx_files(folder: Path) -> dict[int, list[str]]:
+    """The words of each idx file of a log folder, by segment."""
     return {
         int(file.name.split("-")[2].removesuffix("_cdc.idx")): file.read_text().split()
         for file in sorted((folder / "cdc_raw").glob("*_cdc.idx"))

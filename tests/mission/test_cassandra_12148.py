@@ -18,7 +18,7 @@ from tests.helpers.log_writer import (
     segment_of,
     simple_table,
 )
-from tests.mission.shop import NOTES, ORDERS, Order, numbers, opened, rows, sidecars, write
+from tests.mission.shop import NOTES, ORDERS, Order, idx_files, numbers, opened, rows, write
 
 FIRST = 1_700_000_000_001
 
@@ -30,7 +30,7 @@ def test_a_segment_is_hard_linked_when_it_is_created(tmp_path: Path) -> None:
         own = tmp_path / "commitlog" / link.name
         assert own.stat().st_ino == link.stat().st_ino
         assert own.stat().st_nlink == 2
-        assert sidecars(tmp_path) == {}, "nothing is durable yet"
+        assert idx_files(tmp_path) == {}, "nothing is durable yet"
 
 
 def test_an_idx_file_says_from_where_to_where_a_segment_is_durable(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_an_idx_file_says_from_where_to_where_a_segment_is_durable(tmp_path: Pat
         for number in range(3):
             ticket = log.append(ORDERS.insert(Order(number)))
             log.sync()
-            ((segment, words),) = sidecars(tmp_path).items()
+            ((segment, words),) = idx_files(tmp_path).items()
             found.append([int(word) for word in words[:2]])
             assert ticket.position.segment == segment
             assert found[-1][1] >= ticket.position.offset
@@ -51,8 +51,8 @@ def test_an_idx_file_says_from_where_to_where_a_segment_is_durable(tmp_path: Pat
 def test_the_idx_file_of_a_segment_that_has_ended_says_done(tmp_path: Path) -> None:
     with opened(tmp_path, threads=False) as log:
         write(log, 1)
-        assert [len(words) for words in sidecars(tmp_path).values()] == [3]
-    assert [words[-1] for words in sidecars(tmp_path).values()] == ["DONE"]
+        assert [len(words) for words in idx_files(tmp_path).values()] == [3]
+    assert [words[-1] for words in idx_files(tmp_path).values()] == ["DONE"]
 
 
 def test_only_durable_bytes_are_read(tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_reading_begins_at_the_first_captured_change(tmp_path: Path) -> None:
             log.append(NOTES.insert(Order(number, "n" * 10_000)))
         log.sync()
         write(log, 1)
-    ((_, words),) = sidecars(tmp_path).items()
+    ((_, words),) = idx_files(tmp_path).items()
     (file,) = (tmp_path / "cdc_raw").glob("*.log")
     data = bytearray(file.read_bytes())
     assert int(words[0]) > len(data) // 2
@@ -99,12 +99,12 @@ def test_what_is_done_and_read_is_cleaned(tmp_path: Path) -> None:
         write(log, *range(10), size=2000)
         log.sync()
         assert len(rows(tmp_path / "cdc_raw", "--consumer", "c")) == 10
-        before = sidecars(tmp_path)
+        before = idx_files(tmp_path)
         done = {segment for segment, words in before.items() if words[-1] == "DONE"}
         gone = {held.segment for held in clean(tmp_path / "cdc_raw", ages=Ages(0.0, 0.0)).logs}
         assert gone
         assert gone <= done
-        assert set(sidecars(tmp_path)) == set(before) - gone
+        assert set(idx_files(tmp_path)) == set(before) - gone
         assert max(before) not in gone
 
 
@@ -123,7 +123,7 @@ os._exit(9)
     assert ran.returncode == 9, ran.stderr
     segment, end = map(int, ran.stdout.split())
     with opened(tmp_path):
-        words = sidecars(tmp_path)[segment]
+        words = idx_files(tmp_path)[segment]
     assert (int(words[1]) >= end, words[-1]) == (True, "DONE")
     assert numbers(rows(tmp_path / "cdc_raw")) == list(range(20))
 

@@ -13,7 +13,7 @@ from tailer.retention.clean import clean
 from tailer.retention.needed import Ages
 from tests.helpers.cli import run_cli, run_process
 from tests.helpers.data_files import indexes, lines_of
-from tests.mission.shop import ORDERS, Order, numbers, opened, rows, sidecars, write
+from tests.mission.shop import ORDERS, Order, idx_files, numbers, opened, rows, write
 
 
 def asked(file: Path, question: str) -> list[tuple[object, ...]]:
@@ -69,7 +69,7 @@ def test_a_restart_begins_at_the_oldest_open_transaction(tmp_path: Path) -> None
         assert kept["offset"]["s"] > oldest
         assert kept["restart"][0] == oldest
         clean(folder, ages=Ages(0.0, 0.0))
-        assert oldest in sidecars(tmp_path)
+        assert oldest in idx_files(tmp_path)
         transaction.commit()
         log.sync()
         assert numbers(rows(folder, "--consumer", "c")) == [100]

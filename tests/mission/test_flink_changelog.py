@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from tailer.position import Position
-from tests.mission.shop import NOTES, ORDERS, Order, numbers, opened, rows, sidecars
+from tests.mission.shop import NOTES, ORDERS, Order, idx_files, numbers, opened, rows
 from writer_hooks import SegmentLog, Table
 
 
@@ -35,7 +35,7 @@ def test_definitions_are_written_again_after_a_truncation(tmp_path: Path) -> Non
         log.append(ORDERS.insert(Order(8, "behind")))
         log.sync()
     # Only what is behind the truncation is left for readers too, and nobody has a state.
-    for segment in sidecars(tmp_path):
+    for segment in idx_files(tmp_path):
         if segment < newest:
             for file in (tmp_path / "cdc_raw").glob(f"CommitLog-*-{segment}*"):
                 file.unlink()

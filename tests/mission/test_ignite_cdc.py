@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 import tailer
 from tailer.errors import RefusedError
-from tests.mission.shop import numbers, opened, rows, sidecars, write
+from tests.mission.shop import idx_files, numbers, opened, rows, write
 from writer_hooks import Cap
 
 WRITER = """
@@ -137,7 +137,7 @@ def test_a_quiet_segment_is_archived_by_time(tmp_path: Path) -> None:
     """Without one more write it is finished, so that readers of what is done get it."""
     with opened(tmp_path, max_age=0.2) as log:
         write(log, 1)
-        until("DONE" in words for _ in iter(int, 1) for words in [next(iter(sidecars(tmp_path).values()), [])])
+        until("DONE" in words for _ in iter(int, 1) for words in [next(iter(idx_files(tmp_path).values()), [])])
 
 
 def test_a_consumer_in_the_process_is_fed_from_memory_and_from_files(tmp_path: Path) -> None:

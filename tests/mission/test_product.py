@@ -13,7 +13,7 @@ import pytest
 
 from tailer.retention.clean import clean
 from tests.helpers.cli import run_cli
-from tests.mission.shop import numbers, opened, rows, sidecars, write
+from tests.mission.shop import idx_files, numbers, opened, rows, write
 from tests.spark.engine import Engine
 
 SERVICE = Path(__file__).parents[2] / "contrib" / "systemd" / "cdc-tail-clean.service"
@@ -52,17 +52,16 @@ def test_cron_cleans_up_what_is_done_and_read(tmp_path: Path, monkeypatch: pytes
     assert Path(program).name == "cdc-tail"
     # An hour later, as cron finds it.
     monkeypatch.setattr("tailer.cli.clean.clean", partial(clean, clock=lambda: time.time() + 3600))
-    before = sidecars(tmp_path)
+    before = idx_files(tmp_path)
     assert run_cli([*words, "--dry-run"]).code == 0
-    assert sidecars(tmp_path) == before
+    assert idx_files(tmp_path) == before
     ran = run_cli(words)
     assert ran.code == 0, ran.err
-    assert len(sidecars(tmp_path)) < len(before)
+    assert len(idx_files(tmp_path)) < len(before)
 
 
-def test_what_users_have_is_as_it_is_kept() -> None:
-    """A change of it is made on purpose: `python scripts/surface.py > tests/mission/surface.txt`, and told in the
-    CHANGELOG."""
+def test_the_public_surface_is_the_kept_one() -> None:
+    """A change of it is deliberate, and in the CHANGELOG: `python scripts/surface.py > tests/mission/surface.txt`."""
     from scripts import surface
 
     kept = Path(__file__).with_name("surface.txt").read_text().splitlines()

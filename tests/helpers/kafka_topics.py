@@ -67,15 +67,23 @@ def _await_markers(broker: Broker, topic: str) -> None:
 
 def _ends(consumer: Any, topic: str) -> dict[int, int]:
     """Of each partition: for who reads what is committed, where an open transaction begins."""
-    from confluent_kafka import TopicPartition
-
     known = consumer.list_topics(topic, timeout=PATIENCE_SECONDS).topics[topic]
     partitions = known.partitions if known.error is None else ()
-    watermarks = {
-        number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=PATIENCE_SECONDS)
-        for number in partitions
-    }
-    return {number: high for number, (_, high) in watermarks.items()}
+    return {number: _end(consumer, topic, number) for number in partitions}
+
+
+def _end(consumer: Any, topic: str, number: int) -> int:
+    """A broker that has just started answers for a while that it does not lead a partition yet."""
+    from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            return consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=PATIENCE_SECONDS)[1]
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.NOT_LEADER_FOR_PARTITION or time.monotonic() > deadline:
+                raise
+        time.sleep(0.05)
 
 
 def places(broker: Broker, topic: str) -> dict[str, Any]:

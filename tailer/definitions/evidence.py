@@ -35,7 +35,11 @@ def added_by_responses(records: Iterable[SchemaRecord]) -> list[SchemaChange]:
 
     A run requests all definitions when it begins, and again for each table and column that it does not know. So what a
     later response adds did not exist at the first request, and no entry before the later response's position uses it.
+    A run that begins again between two gaps cannot tell in which of them a table was created, and puts it behind the
+    second one. An entry of the table in between proves that it was the first: its response stands there.
     """
+    records = [*records]
+    first_at = _first_responses(records)
     found: list[SchemaChange] = []
     known: dict[Key, dict[str, int]] = {}
     whole = set[str]()
@@ -43,16 +47,30 @@ def added_by_responses(records: Iterable[SchemaRecord]) -> list[SchemaChange]:
     for record in records:
         # All rows of a table that was not completely known are new, also those that an ALTER in the log wrote again.
         tables = creations(record.deltas).keys() - whole
-        places = {place_of(each) for each in filter(_is_heading, record.deltas) if each.cells["id"][1] in tables}
+        headings = (each for each in filter(_is_heading, record.deltas) if each.cells["id"][1] in tables)
+        places = {place_of(each): str(each.cells["id"][1]) for each in headings}
         added = [delta for delta in record.deltas if place_of(delta) in places or _is_news(delta, known)]
         whole |= tables
         if record.source.startswith(SERVER) and record.asked:
             if first is not None and first <= record.at and added:
-                found.append(SchemaChange(record.at, added))
+                early = {place: first_at[id] for place, id in places.items() if first_at.get(id, record.at) < record.at}
+                found += [SchemaChange(at, [d for d in added if place_of(d) == place]) for place, at in early.items()]
+                found.append(SchemaChange(record.at, [delta for delta in added if place_of(delta) not in early]))
             first = record.at if first is None else min(first, record.at)
         for delta in added:
             times = known.setdefault(key_of(delta), {})
             times.update({name: max(time, times.get(name, time)) for name, (time, _) in delta.cells.items()})
+    return found
+
+
+def _first_responses(records: Iterable[SchemaRecord]) -> dict[str, Position]:
+    """The lowest position of a response that has all of a table, by its id. That of a run that begins, which stands
+    before all entries, tells nothing of them."""
+    found: dict[str, Position] = {}
+    for record in records:
+        if record.source.startswith(SERVER) and record.asked and record.at > Position(0, 0):
+            for id in creations(record.deltas):
+                found[id] = min(record.at, found.get(id, record.at))
     return found
 
 

@@ -60,12 +60,13 @@ class OutOfOrder:
         return placed
 
     def placed(self, record: SchemaRecord) -> SchemaRecord:
-        """A record as it counts: what somebody met in its turn in a segment that appeared below others stands behind
-        these."""
-        behind = self._behind.get(record.at.segment)
-        if behind is None or record.found is not None or record.source != LOG:
+        """A record as it counts: what stands in a segment that appeared below others counts behind these. Somebody met
+        it in its turn, or was told to read the segment before others that it stands behind."""
+        stands = record.found or record.at
+        behind = self._behind.get(stands.segment)
+        if behind is None or record.source != LOG or (record.found is not None and record.at >= behind):
             return record
-        return msgspec.structs.replace(record, at=behind, found=record.at)
+        return msgspec.structs.replace(record, at=behind, found=stands)
 
     def stands_behind(self, segment: int) -> Position | None:
         """Where the definitions that a segment begins with are those of, if it appeared below what was there before

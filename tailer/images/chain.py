@@ -11,7 +11,7 @@ from tailer.images.packed import Row
 from tailer.images.partition import Partition, View
 from tailer.images.tables import KnownTable
 from tailer.rebuild.changes import token_of
-from tailer.rebuild.facts import Kind
+from tailer.rebuild.facts import Kind, Place
 from tailer.rebuild.rows import Value
 from tailer.rows.image_ops import Op
 
@@ -31,6 +31,11 @@ class Cause(NamedTuple):
         if change["event_id"] is None:
             return cls()
         return cls(change["node"], change["segment"], change["offset"], change["row"], change["event_id"])
+
+
+def entry_of(change: Mapping[str, Any]) -> Place:
+    """Where the entry begins that a change row is of, in the log of its node."""
+    return change["segment"], change["offset"]
 
 
 NO_CAUSE = Cause()

@@ -38,16 +38,20 @@ def dropped(facts: TableFacts, node: str | None, time: int) -> TableFacts:
 def shown_again(facts: TableFacts, node: str | None, time: int | None) -> TableFacts:
     """The table where a node's log shows a DROP that is known already, or an earlier one; of a dropped table also a
     later one."""
-    if node is None or facts.ended_at is None or (time is not None and time < facts.ended_at):
+    if node is None or (facts.ended_at is not None and time is not None and time < facts.ended_at):
         return facts
+    if facts.ended_at is None:
+        return msgspec.structs.replace(facts, behind=facts.behind - {node})
     if facts.dropped and time is not None and time > facts.ended_at:
         # It ended an incarnation that only other logs show: they have to show this DROP too.
         return dropped(facts, node, time)
     return msgspec.structs.replace(facts, reached=facts.reached | {node}, behind=facts.behind - {node})
 
 
-def is_earlier_drop(facts: TableFacts, node: str | None, time: int | None) -> bool:
-    """Whether a DROP ended an earlier incarnation than the one that is known."""
+def is_earlier_drop(facts: TableFacts, node: str | None, time: int | None, created: int) -> bool:
+    """Whether a DROP ended an earlier incarnation than the one that is known. `created`: see `created_at`."""
+    if node is not None and time is not None and time < created:
+        return True
     if facts.ended_at is None or node is None:
         return False
     return node not in facts.reached if time is None else time <= facts.ended_at

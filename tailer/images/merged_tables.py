@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from tailer.images.chain import NO_CAUSE, Cause, table_image
+from tailer.images.chain import NO_CAUSE, Cause, entry_of, table_image
 from tailer.images.confirming import confirmed
 from tailer.images.definitions import changed_columns, changes_rows, redefined
 from tailer.images.expiry import expired
@@ -17,6 +17,7 @@ from tailer.images.image import Image
 from tailer.images.incarnations import (
     created_again,
     dropped,
+    fell_behind,
     has_other_key,
     is_earlier_drop,
     is_of_next,
@@ -27,6 +28,7 @@ from tailer.images.incarnations import (
     shows_next,
     supposed_again,
 )
+from tailer.images.numbered_nodes import NumberedNodes
 from tailer.images.partition import Partition
 from tailer.images.questions import Question, Questions
 from tailer.images.settings import Settings
@@ -36,10 +38,12 @@ from tailer.images.tables import (
     Redefined,
     TableFacts,
     Tables,
+    created_at,
     definitions_in,
     first_facts,
     had_by,
     incomplete,
+    put_created,
     put_shown,
     remember,
     shown_before,
@@ -50,7 +54,6 @@ from tailer.rebuild.facts import Place
 from tailer.rebuild.newest import newer
 from tailer.rows.image_ops import Op
 from tailer.schema.told import capture_begins, told_definition
-from tailer.versions import StateDecoder
 
 SECOND: Final = 1_000_000
 
@@ -59,8 +62,6 @@ CONFIRMED_AT_ONCE: Final = 1000
 definition."""
 
 _NOW: Final = b"now"
-_NODES: Final = b"nodes"
-_NAMES: Final = StateDecoder[list[str]](list[str], "the nodes of the state of images")
 LOST: Final = b"lost"
 """Under this key the time until which changes of tables that are defined later may be missing."""
 
@@ -76,18 +77,16 @@ class MergedTables:
         """Rows of which a server could tell more than is known."""
         self._now_us = number_of(store.meta(_NOW))
         self._highest = Highest(store)
-        self._nodes: list[str] = _NAMES.decode(store.meta(_NODES) or b"\x90")
+        self._numbered = NumberedNodes(store, nodes)
         self._followed = frozenset(nodes)
         self._forgetting = ForgettingByTurns(store, self._tables, nodes, settings)
         self.late_facts = 0
         """Facts that took effect although they are older than what was forgotten: they may show what was deleted."""
-        for node in nodes:
-            self.number(node)
 
     @property
     def nodes(self) -> Sequence[str]:
         """All nodes that ever vouched for a fact, or were to be followed."""
-        return tuple(self._nodes)
+        return tuple(self._numbered.names)
 
     @property
     def read_past(self) -> int:
@@ -106,10 +105,7 @@ class MergedTables:
 
     def number(self, node: str) -> int:
         """The number of a node in the marks of the state."""
-        if node not in self._nodes:
-            self._nodes.append(node)
-            self._store.put_meta(_NODES, msgspec.msgpack.encode(self._nodes))
-        return self._nodes.index(node)
+        return self._numbered.number(node)
 
     def begin(self, now_us: int) -> int:
         """The time that counts, where it is asked for now: never before one that counted already."""
@@ -158,20 +154,19 @@ class MergedTables:
         if known is not None:
             images = self._show_created(known, change, now)
             known = self._tables.of(definition.id)
-        native = known is not None and known.facts.table.native
+        put_created(self._store, definition.id, change.get("write_ts"))
         # Of a table that was created again the logs that have shown its DROP show its CREATE too.
         again = known is not None and known.facts.ended_at is not None and not begins
-        table = Table.of(definition, native=native)
-        learnt = change.get("learnt", 0)
-        defined = self._define(table, again, definition.cdc, now, cause, begins, node=change["node"], learnt=learnt)
+        table = Table.of(definition, native=known is not None and known.facts.table.native)
+        node, learnt, made = change["node"], change.get("learnt", 0), change.get("write_ts")
+        defined = self._define(table, again, definition.cdc, now, cause, begins, node=node, learnt=learnt, made=made)
         return [*images, *defined]
 
     def _show_created(self, known: KnownTable, change: Mapping[str, Any], now: int) -> list[Image]:
         """Take note of a CREATE whose time is known: it shows the DROP before it too, which the node's log may lack."""
         node, made, images = change["node"], change.get("write_ts"), list[Image]()
         if made is not None and shows_next(known.facts, node, made) and not known.facts.dropped:
-            place = change["segment"], change["offset"]
-            images = self._truncated(known, node, place, made - 1, Cause.of(change), now)
+            images = self._truncated(known, node, entry_of(change), made - 1, Cause.of(change), now)
         self._tables.keep(shown_created(self._tables.of(known.id).facts, node, made))
         return images
 
@@ -185,6 +180,7 @@ class MergedTables:
         begins: bool = False,
         node: str | None = None,
         learnt: int = 0,
+        made: int | None = None,
     ) -> Iterator[Image]:
         known = self._tables.get(table.definition.id)
         # `by`: the same for all consumers, however late they read.
@@ -196,9 +192,8 @@ class MergedTables:
             self._begin_behind_drop(known, table, node, now, by, cdc=cdc, captured=captured)
             return
         facts = reported(known.facts, node, table)
-        if facts is None:
-            behind = () if node is None else (node,)
-            self._tables.keep(msgspec.structs.replace(known.facts, behind=known.facts.behind.union(behind)))
+        if facts is None or (has_other_key(facts, table) and self._is_earlier(known.facts, node, made)):
+            self._tables.keep(fell_behind(known.facts, node))
             return
         if has_other_key(facts, table):
             yield self._end(known, now, cause)
@@ -215,6 +210,12 @@ class MergedTables:
         if node is not None and len(self._followed) > 1:
             history = definitions_in(self._store, known.id)
             put_shown(self._store, known.id, node, history[-1][0] if earlier is None and history else earlier or 0)
+
+    def _is_earlier(self, facts: TableFacts, node: str | None, made: int | None) -> bool:
+        """Whether a node's log shows an incarnation before the one that is known. `made`: when it was created (µs)."""
+        if made is None:
+            return node in facts.behind
+        return made < created_at(self._store, facts.table.definition.id)
 
     def _begin_first(self, table: Table, learnt: int, by: int, *, created: bool, cdc: bool, captured: bool) -> None:
         """A table that the state does not have; see `first_facts`."""
@@ -354,10 +355,10 @@ class MergedTables:
         if table.facts.dropped:
             self._tables.keep(shown_again(table.facts, node, time))
             return []
-        if change is not None and node is not None and is_earlier_drop(table.facts, node, time):
+        created = created_at(self._store, table.id)
+        if change is not None and node is not None and is_earlier_drop(table.facts, node, time, created):
             # What this node logged before is of the earlier incarnation, whatever timestamps it has.
-            place = change["segment"], change["offset"]
-            images = self._truncated(table, node, place, time or 0, cause, now)
+            images = self._truncated(table, node, entry_of(change), time or 0, cause, now)
             shown = self._tables.keep(shown_again(self._tables.of(table_id).facts, node, time))
             if is_unfounded(shown.facts, self._followed):
                 images.append(self._end(shown, now, cause))
@@ -365,8 +366,7 @@ class MergedTables:
                 self._tables.keep(ended)
             return images
         image = self._end(table, now, cause)
-        facts = self._tables.of(table_id).facts
-        self._tables.keep(dropped(facts, node, now if time is None else time))
+        self._tables.keep(dropped(self._tables.of(table_id).facts, node, now if time is None else time))
         return [image]
 
     def _end(self, table: KnownTable, now: int, cause: Cause) -> Image:

@@ -261,7 +261,7 @@ class Merger(MergedTables):
         table = self._tables.of(table_id)
         partition, row = row_place(table.plan, partition_key, clustering)
         part = self._partition(table.of(partition), partition, max(self._now_us, now_us))
-        return known_of(part, part.header if static else part.row(row), self._nodes)
+        return known_of(part, part.header if static else part.row(row), self._numbered.names)
 
     def _merge(
         self,

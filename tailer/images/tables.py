@@ -21,6 +21,7 @@ from tailer.versions import StateDecoder
 _PREFIX: Final = b"table/"
 _HISTORY: Final = b"definition/"
 _SHOWN: Final = b"shown/"
+_CREATED: Final = b"created/"
 
 
 class Redefined(msgspec.Struct, array_like=True):
@@ -232,6 +233,17 @@ def put_shown(store: Store, table_id: str, node: str, seq: int) -> None:
 def shown_by(store: Store, table_id: str, node: str) -> int:
     """As `put_shown`; 0 where that is not known, or the first one."""
     return number_of(store.meta(_shown(table_id, node)))
+
+
+def put_created(store: Store, table_id: str, time: int | None) -> None:
+    """Keep when (µs) a table was created that a log shows; None: the log shows no CREATE, or not its time."""
+    if time is not None and time > created_at(store, table_id):
+        store.put_meta(_CREATED + table_id.encode(), time.to_bytes(8, "big"))
+
+
+def created_at(store: Store, table_id: str) -> int:
+    """The time (µs) of the newest CREATE of this id that any log has shown; 0 where none has."""
+    return number_of(store.meta(_CREATED + table_id.encode()))
 
 
 def _shown(table_id: str, node: str) -> bytes:

@@ -21,7 +21,15 @@ from tailer.errors import ACCEPT, LossError
 from tailer.position import Position
 from tailer.segments.view import SegmentView, View, ids_of
 from tailer.state.ids import NO_IDS, Ids
-from tailer.state.journal_records import LOG, AnyRecord, AppearedRecord, LearntRecord, SchemaRecord, TimesRecord
+from tailer.state.journal_records import (
+    LOG,
+    AnyRecord,
+    AppearedRecord,
+    LearntRecord,
+    OwnAppearedRecord,
+    SchemaRecord,
+    TimesRecord,
+)
 from tailer.state.offset import Memory, NodeOffset
 
 _SHOWN: Final = 5
@@ -93,7 +101,7 @@ def taken_over(
     """What a consumer has to know of segments that appeared and of which it has no record: what others saw of them
     first, else what is there now."""
     own = appeared_in(r for r in records if isinstance(r, AppearedRecord) and r.consumer == consumer)
-    told = appeared_in(records)
+    told = appeared_in(_of_all(records))
     met = met_before(offset, records)
     found = []
     for segment in sorted(set(segments) - own.keys()):
@@ -106,8 +114,13 @@ def taken_over(
 
 def taken_over_all(view: View, records: Sequence[AnyRecord], consumer: str | None) -> list[AppearedRecord]:
     """See `taken_over`: of every segment in the folder that has a record of any consumer."""
-    there = [segment for segment in out_of_order(appeared_in(records)) if segment in view]
+    there = [segment for segment in out_of_order(appeared_in(_of_all(records))) if segment in view]
     return taken_over(view, there, records, consumer, NodeOffset())
+
+
+def _of_all(records: Iterable[AnyRecord]) -> Iterator[AnyRecord]:
+    """Without what counts for the consumer alone that saw a segment appear."""
+    return (record for record in records if not isinstance(record, OwnAppearedRecord))
 
 
 def known_to(records: Iterable[AnyRecord], taken: Iterable[AppearedRecord], consumer: str | None) -> AppearedSegments:

@@ -48,7 +48,11 @@ OpenSegment = Callable[[int], SegmentFile]
 
 
 class RowOptions(msgspec.Struct, frozen=True):
-    """The options that shape rows; an offset holds those that were journalled before it left."""
+    """The options that shape rows; an offset holds those that were journalled before it left.
+
+    `several`: whether rows of other nodes come too (see `ReadPart`); None where an earlier version journalled them, or
+    where they come from no query.
+    """
 
     tables: tuple[str, ...] = ()
     schema_changes: bool = False
@@ -56,6 +60,7 @@ class RowOptions(msgspec.Struct, frozen=True):
     masks: Masks = NO_MASKS
     extras: Extras = NO_EXTRAS
     odd_keys: OddKeys = "escape"
+    several: bool | None = None
 
     def record(self, consumer: str | None) -> OptionsRecord:
         held = msgspec.to_builtins(self)
@@ -67,6 +72,8 @@ class RowOptions(msgspec.Struct, frozen=True):
             del held["extras"]
         if self.odd_keys == _DEFAULTS.odd_keys:
             del held["odd_keys"]
+        if self.several is None:
+            del held["several"]
         return OptionsRecord(consumer=consumer, options=held)
 
     @classmethod
@@ -169,15 +176,14 @@ class BatchTasks:
             made.extend(self._task(file, piece, shape) for piece in cut(file, span, pieces))
         return made
 
-    def untold(
-        self, start: NodeOffset, end: NodeOffset, spans: Sequence[Span], begun: Position, *, several: bool
-    ) -> list[ChangeBatch]:
-        """The rows of definitions of the batch that no entry in these spans has. `begun`, `several`: see `ReadPart`."""
+    def untold(self, start: NodeOffset, end: NodeOffset, spans: Sequence[Span], begun: Position) -> list[ChangeBatch]:
+        """The rows of definitions of the batch that no entry in these spans has. `begun`: see `ReadPart`."""
         pinned, known = self._pin(self.counted(end)), self.counted(start)
         options = pinned.shape.options
         if not options.schema_changes or options.typed is not None:
             return []
         selection = Selection(options.tables, options.masks.tables)
+        several = bool(self._today.several if options.several is None else options.several)
         part = ReadPart(
             self._node, start.position, end.position, spans, begun, known, selection, options.masks, several
         )

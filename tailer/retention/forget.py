@@ -101,7 +101,7 @@ def _deciding(records: Sequence[AnyRecord]) -> set[int]:
     first: dict[int, AppearedRecord] = {}
     stays = set()
     for record in records:
-        if isinstance(record, AppearedRecord) and record.segment in of_log:
+        if type(record) is AppearedRecord and record.segment in of_log:
             known = first.get(record.segment)
             if known is None or (known.end == 0 and record.end):
                 first[record.segment] = record

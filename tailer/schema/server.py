@@ -298,6 +298,7 @@ def _refused(server: Server, error: Exception, credentials: bool) -> CdcError:
 
 def _causes(error: Exception) -> list[Exception]:
     """Why no host was available; the error itself where it names no host. The driver gives causes by host, or a list
-    where it knew none."""
+    where it knew none; of a request that took too long it gives texts."""
     errors = getattr(error, "errors", None) or []
-    return list(errors.values() if isinstance(errors, Mapping) else errors) or [error]
+    causes = errors.values() if isinstance(errors, Mapping) else errors
+    return [each for each in causes if isinstance(each, Exception)] or [error]

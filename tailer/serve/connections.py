@@ -53,7 +53,7 @@ class Gate:
     """Knows who is inside: `most` at once. `seconds`: over how long a client's rate is measured."""
 
     def __init__(self, most: int, seconds: float) -> None:
-        self._most = most
+        self.most = most
         self._seconds = seconds
         self._connections: set[Connection] = set()
 
@@ -64,7 +64,7 @@ class Gate:
 
     def enter(self, connection: Connection) -> bool:
         """Whether there is room."""
-        if self.inside >= self._most:
+        if self.inside >= self.most:
             return False
         self._connections.add(connection)
         return True

@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from aiohttp import web
 
 from tailer.serve.connections import Connection, Gate
+from tailer.serve.handshakes import Handshake, Handshakes, keep_small
 from tailer.serve.listening import BACKLOG
 from tailer.serve.options import Bounds
 
@@ -33,14 +34,24 @@ class Doors:
         await runner.setup()
         server = runner.server
         assert server is not None
+
+        def connection() -> Connection:
+            return Connection(server, self._gate, self._stamp, bounds.header_seconds, bounds.idle_seconds)
+
         made = await asyncio.get_running_loop().create_server(
-            lambda: Connection(server, self._gate, self._stamp, bounds.header_seconds, bounds.idle_seconds),
+            connection if tls is None else self._secured(tls, connection, ends),
             sock=listening,
             # So many are let in at once by asyncio, which does not break off where there are no more descriptors.
             backlog=1,
-            ssl=tls,
-            ssl_handshake_timeout=None if tls is None else bounds.handshake_seconds,
-            ssl_shutdown_timeout=None if tls is None else bounds.stop_seconds,
         )
         listening.listen(BACKLOG)
         return made
+
+    def _secured(
+        self, tls: ssl.SSLContext, connection: Callable[[], Connection], ends: AsyncExitStack
+    ) -> Callable[[], Handshake]:
+        bounds, gate = self._bounds, self._gate
+        under_way = Handshakes(tls, gate, bounds.handshake_seconds, bounds.stop_seconds)
+        ends.push_async_callback(under_way.end)
+        keep_small()
+        return lambda: Handshake(under_way, connection)

@@ -34,6 +34,7 @@ from tailer.state.journal_records import (
     AnyRecord,
     AppearedRecord,
     DefinitionRecord,
+    OwnAppearedRecord,
     SchemaRecord,
     SegmentEndRecord,
     content,
@@ -85,6 +86,8 @@ class Records:
         if len(asked.records) > RECORDS_MAX:
             raise refused("too many records", status=413, expected=f"{RECORDS_MAX} at most")
         _check_kinds(client, asked)
+        if not client.defines_for_all:
+            asked = msgspec.structs.replace(asked, records=[_for_itself(record) for record in asked.records])
         said = [record for record in asked.records if is_of_log(record)]
         if said:
             await self._derive(asked.expected, said)
@@ -224,6 +227,11 @@ def _check_for_all(client: Client, record: AnyRecord) -> None:
         )
 
 
+def _for_itself(record: AnyRecord) -> AnyRecord:
+    """A client could put the log into another order for everybody by what it says to have seen appear."""
+    return OwnAppearedRecord(**msgspec.structs.asdict(record)) if type(record) is AppearedRecord else record
+
+
 def _behind(count: int) -> ProblemError:
     return conflict(words.BEHIND, f"the journal has {count} records", remedy="Read them, and post again.")
 
@@ -253,6 +261,6 @@ def _shown(client: Client, record: AnyRecord, decides_order: Callable[[str], boo
     name = consumer_of(record)
     if client.owns(name):
         return record
-    if isinstance(record, AppearedRecord) and decides_order(record.consumer or ""):
+    if type(record) is AppearedRecord and decides_order(record.consumer or ""):
         return msgspec.structs.replace(record, consumer=UNNAMED)
     return None

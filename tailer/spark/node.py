@@ -156,8 +156,8 @@ class Node(NodeStanding):
     def told(self, start: NodeOffset, end: NodeOffset, found: Sequence[FileTask]) -> list[bytes]:
         """The job of what the entries of a batch's tasks do not tell of definitions; none where they tell all."""
         begun = start if self._first is None else self._first
-        spans, several = [each.task.span for each in found], bool(self.options.peers)
-        rows = self._batches.untold(start, end, spans, begun.position, several=several)
+        spans = [each.task.span for each in found]
+        rows = self._batches.untold(start, end, spans, begun.position)
         return [pack_rows(rows, self._batches.options(end).extras)] if rows else []
 
     def carried(self, planned: FileTask, *, whole: bool = False) -> CarriedSpan | None:

@@ -273,6 +273,13 @@ class AppearedRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag=
     end: int | None
 
 
+class OwnAppearedRecord(AppearedRecord, frozen=True, kw_only=True, omit_defaults=True, tag="own_appeared"):
+    """What a client of `serve` saw appear that may not define for all. It counts for its consumer alone, and no other
+    takes it over; a kind of its own for the reason of `OwnSchemaRecord`."""
+
+    affects: ClassVar[Affects] = Affects.NAMED
+
+
 class LearntRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="learnt"):
     """What a segment says of definitions is in the records before this one, as far as `of` tells.
 
@@ -329,27 +336,10 @@ class StateRecord(Record, frozen=True, kw_only=True, omit_defaults=True, tag="st
 
 
 AnyRecord = (
-    SchemaRecord
-    | OwnSchemaRecord
-    | DefinitionRecord
-    | StartRecord
-    | SegmentEndRecord
-    | RetractRecord
-    | SkipRecord
-    | ReplayedRecord
-    | LossRecord
-    | OptionsRecord
-    | MasksRecord
-    | GenerationRecord
-    | RecountRecord
-    | MemoryRecord
-    | AppearedRecord
-    | LearntRecord
-    | TimesRecord
-    | RingRecord
-    | CompactedRecord
-    | StateRecord
-)
+    SchemaRecord | OwnSchemaRecord | DefinitionRecord | StartRecord | SegmentEndRecord | RetractRecord | SkipRecord
+    | ReplayedRecord | LossRecord | OptionsRecord | MasksRecord | GenerationRecord | RecountRecord | MemoryRecord
+    | AppearedRecord | OwnAppearedRecord | LearntRecord | TimesRecord | RingRecord | CompactedRecord | StateRecord
+)  # fmt: skip
 
 _DECODER: msgspec.json.Decoder[AnyRecord] = json_decoder(AnyRecord, from_texts_or_deltas)
 

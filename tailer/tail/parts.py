@@ -85,5 +85,9 @@ class TailParts:
 
     def row_options(self, typed: TypedTable | None) -> RowOptions:
         """What shapes the rows of this run, in that typed form (None: in the generic one)."""
-        tables, changes = self.options.selection.tables, self.options.schema_changes
-        return RowOptions(tables, changes, typed, self.masks, self.placement.extras, self.options.odd_keys)
+        options = self.options
+        several = bool(options.peers) if options.one_of_several else None
+        extras, odd_keys = self.placement.extras, options.odd_keys
+        return RowOptions(
+            options.selection.tables, options.schema_changes, typed, self.masks, extras, odd_keys, several
+        )

@@ -20,6 +20,7 @@ class AskedServer:
         self.away = False
         self._rows: list[SchemaDelta] = []
         self._next: list[SchemaDelta] | None = None
+        self._left: int | None = None
         monkeypatch.setattr("tailer.definitions.outside.read_server", self._read)
 
     def knows(self, *tables: Table, ts: int = TS) -> None:
@@ -34,8 +35,16 @@ class AskedServer:
         """It has these tables from the request behind the next one on."""
         self._next = [row for table in tables for row in rows_of(table, ts)]
 
+    def goes_away_after(self, requests: int) -> None:
+        """It responds to so many requests more."""
+        self._left = requests
+
     def _read(self, server: Server) -> list[SchemaDelta]:
         self.requests += 1
+        if self._left == 0:
+            self._left, self.away = None, True
+        elif self._left is not None:
+            self._left -= 1
         if self.away:
             raise SystemFailedError("the server does not answer", file=str(server))
         rows = self._rows

@@ -17,13 +17,14 @@ from tests.install.keep_state import Log
 
 LOG = "log/cdc_raw"
 LOCKS = ("lock", "lock.mdb", "process")
-_MAIN = "import sys; from tailer.cli.app import main; sys.exit(main(sys.argv[1:]))"
+MAIN = "import sys; from tailer.cli.app import main; sys.exit(main(sys.argv[1:]))"
 _FOLLOW = ("follow", LOG, "--once", "--on-error", "quarantine", "--consumer")
 COMMANDS: dict[str, tuple[str, ...]] = {
     "rows": (*_FOLLOW, "rows", "--to", "sqlite:rows.db", "--into", "changes"),
     "images": (*_FOLLOW, "images", "--image", "after", "--to", "sqlite:images.db", "--into", "changes"),
     "table": (*_FOLLOW, "table", "--image", "after", "--to", "sqlite:t.db", "--mode", "table", "--into", "{table}"),
     "files": (*_FOLLOW, "files", "--to", "files:out"),
+    "delta": (*_FOLLOW, "delta", "--to", "delta:lake_table"),
     "ship": ("ship", "out", "--once", "--consumer", "lake", "--to", "files:lake"),
 }
 """Each of a consumer of its own, all in one folder."""
@@ -43,14 +44,19 @@ def main(tree: Path, kept: Path) -> None:
         begin(folder)
         for name, command in COMMANDS.items():
             ran = subprocess.run(
-                [sys.executable, "-c", _MAIN, *command], cwd=folder, env={**os.environ, "PYTHONPATH": str(tree)},
+                [sys.executable, "-c", MAIN, *command], cwd=folder, env={**os.environ, "PYTHONPATH": str(tree)},
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert ran.returncode == 0, (name, ran.stderr)
         with tarfile.open(kept, "w:xz") as tar:
-            for path in sorted(folder.rglob("*")):
-                if path.is_file() and path.parent != folder / LOG and path.name not in LOCKS and path.suffix != ".lock":
-                    tar.add(path, path.relative_to(folder), filter=_nobody)
+            put_all(folder, tar)
+
+
+def put_all(folder: Path, tar: tarfile.TarFile) -> None:
+    """Everything but the log and locks."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.parent != folder / LOG and path.name not in LOCKS and path.suffix != ".lock":
+            tar.add(path, path.relative_to(folder), filter=_nobody)
 
 
 def _nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
 from tests.helpers.cli import run_cli
 from tests.helpers.data_files import lines_of
@@ -87,6 +88,13 @@ def test_data_files_and_their_shipper(old: Path) -> None:
     # What was shipped may be gone from `out`.
     told = lines_of(old / "lake" / "local")
     assert [row["columns"]["v"] for row in told if row["op"] == "insert"] == [1, 2, 3, 4]
+
+
+def test_a_delta_table(old: Path) -> None:
+    run("delta")
+    keys = DeltaTable("lake_table").to_pyarrow_table(columns=["op", "partition_key"]).to_pylist()
+    told = [json.loads(row["partition_key"])["pk"] for row in keys if row["op"] == "insert"]
+    assert sorted(told) == [1, 2, 3, 4]
 
 
 def test_nothing_of_it_is_a_problem(old: Path) -> None:

@@ -29,7 +29,7 @@ from tests.spark.told import tell
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CHOSEN = SETS if ALL else SETS[::9]
+CHOSEN = SETS if ALL else SETS[::12]
 STEP = 200
 """One table of every set, mostly another one: a merge takes seconds."""
 TRUNCATED, EXPIRING, DELETED = "cdc.truncated", "cdc.ttl", "cdc.deletes"

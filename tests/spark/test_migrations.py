@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.amount import ALL
 from tests.helpers.jvm.jars import Unavailable
 from tests.spark.told import Told, of, told_by
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.delta, pytest.mark.oldest]
 
 
-@pytest.fixture(scope="module", params=["delta", "iceberg"])
+@pytest.fixture(scope="module", params=["delta", "iceberg"] if ALL else ["delta"])
 def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Told:
     if request.param == "delta" and find_spec("delta") is None:
         pytest.skip("delta-spark is not installed (it pins an older pyspark: pip install 'cdc-tail[delta]')")

@@ -105,3 +105,16 @@ def test_images_have_the_column(spark: object, in_session: None, n1: Path, n2: P
     assert result.code == 0, result.err
     images = [json.loads(line) for line in result.lines]
     assert [each["after"]["w"] for each in images if each["partition_key"] == {"pk": 3}] == [7]
+
+
+def test_a_batch_stays_what_it_was_where_the_query_follows_another_node_since(n1: Path, n2: Path) -> None:
+    """The rows of definitions that a query of several nodes gets besides depend on whether there are several."""
+    engine = Engine(f"n1={n1}", {"includeSchemaChanges": "true"})
+    with engine.running(once=True) as planner:
+        assert engine.log_next(planner)
+        start, end = engine.end(-1), engine.offsets[-1]
+        batch = engine.read(planner, start, end)
+    assert any(json.loads(line)["op"] == "schema" for line in batch)
+    engine.folder = f"n1={n1},n2={n2}"
+    with engine.running() as planner:
+        assert engine.read(planner, start, end) == batch

@@ -1,6 +1,6 @@
 """`kill -9` of the driver and of Python workers while a server writes and a stream follows: no row lost, none twice.
 
-CDC_TAIL_SOAK says how often (`make soak SOAK=streams`: 50); without it twice, and into files only.
+CDC_TAIL_SOAK says how often (`make soak SOAK=streams`: 50); without it once, and into files only.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _stamp(row: Row, table: ModelTable) -> Cell:
     """The row's times: of the marker, else of its newest data, else of the newest deletion."""
     if row.marker:
         return row.marker
-    order = {column.name: number for number, column in enumerate(table.columns)}
+    order = {column.name: number for number, column in enumerate(_as_logged(table))}
     ordered = sorted(row.cells.items(), key=lambda item: (order[item[0][0]], item[0][1]))
     data = [cell for _, cell in ordered if not cell.dead]
     data += [Cell(each.ts) for shards in row.shards.values() for each in shards]
@@ -112,11 +112,16 @@ def _stamp(row: Row, table: ModelTable) -> Cell:
     return max(data or dead, key=lambda cell: cell.ts)
 
 
+def _as_logged(table: ModelTable) -> list[ModelColumn]:
+    """Its columns in the order of a log: simple before complex, then by name."""
+    return sorted(table.columns, key=lambda column: (column.complex, column.name))
+
+
 def _columns(row: Row, stamp: Cell, table: ModelTable) -> tuple[dict[str, Any], dict[str, Any]]:
     columns: dict[str, Any] = {}
     cells: dict[str, Any] = {}
     touched = {name for name, _ in [*row.cells, *row.shards]} | set(row.gone)
-    for column in table.columns:
+    for column in _as_logged(table):
         if column.name not in touched:
             continue
         own: dict[str, Any]
@@ -133,7 +138,9 @@ def _columns(row: Row, stamp: Cell, table: ModelTable) -> tuple[dict[str, Any], 
 
 
 def _differing(cell: Cell, stamp: Cell) -> dict[str, Any]:
-    mine = {"write_ts": cell.ts, "ttl": cell.ttl, "expires_at": cell.expires}
+    mine = {"write_ts": cell.ts}
+    if not cell.dead:
+        mine |= {"ttl": cell.ttl, "expires_at": cell.expires}
     theirs = {"write_ts": stamp.ts, "ttl": stamp.ttl, "expires_at": stamp.expires}
     return {name: value for name, value in mine.items() if value != theirs[name]}
 

@@ -105,8 +105,9 @@ class Seen:
         if row in self.maybe_forgotten:
             self.maybe_forgotten.discard(row)
             text = text if image.before is not None else None
-        if text is None and definition < self._lost:
-            # It was not there: nobody knows that any more, but which columns are null.
+        in_part = definition < self.definition and not self.complete.get(row)
+        if text is None and (definition < self._lost or in_part):
+            # It was not there: nobody knows that any more, but which columns are null. Or it was never known whole.
             assert not _there(image.before), f"before, of a row that was not there: {image}"
         elif definition < self.definition and text is not None and not values_of(text):
             # All that was known of it was a column that is gone.

@@ -14,15 +14,15 @@ from tailer.rebuild.table import Plan, plan_of
 from tailer.schema.ring import TOKEN_MAX, TOKEN_MIN
 from tailer.snapshot.row import RowReader
 from tailer.snapshot.wanted import Wanted, WantedColumn, wanted_of
-from tailer.types.parts import collection_bytes, framed
 from tests.helpers.images.cluster import SEGMENT
 from tests.helpers.images.logged import TOKENS, Entry
 from tests.helpers.images.merged import Merged, table_of
 from tests.helpers.images.partitions import Partition
-from tests.helpers.images.rows import Cell, Row
+from tests.helpers.images.rows import Row
 from tests.helpers.images.seen import Seen, values_of
+from tests.helpers.images.sent import number, sent
 from tests.helpers.images.story import Altered, Story
-from tests.helpers.images.tables import FIELDS, NEVER, STATIC, Key, ModelTable, path_order
+from tests.helpers.images.tables import STATIC, Key, ModelTable
 
 CUTS: Final = (TOKEN_MIN, (TOKENS[1] + TOKENS[2]) // 2, TOKEN_MAX)
 """Each of the two partitions lies in a range of its own."""
@@ -51,7 +51,7 @@ def served(partition: Partition, k: int, table: ModelTable, release: str, now: i
 
 
 def _values(key: Key | None, row: Row, static: Row, table: ModelTable, wanted: Wanted, now: int) -> list[bytes | None]:
-    values: list[bytes | None] = [_number(4, part) for part in key] if key else [None] * wanted.clustering
+    values: list[bytes | None] = [number(4, part) for part in key] if key else [None] * wanted.clustering
     for columns, source in ((wanted.static, static), (wanted.regular, row)):
         for column in columns:
             values += [None] * (max(filter(None, column[1:])) + 1 - len(values))
@@ -61,72 +61,14 @@ def _values(key: Key | None, row: Row, static: Row, table: ModelTable, wanted: W
 
 def _put(values: list[bytes | None], column: WantedColumn, row: Row, table: ModelTable, now: int) -> None:
     """The value of a column with its times, where it has one."""
-    made = table.column(column.column.name)
-    if made.counter:
-        shown = row.live(NEVER, STATIC if made.static else (), table, now)
-        newest = [each.ts for (name, _), shards in row.shards.items() if name == made.name for each in shards]
-        if shown is not None and shown[made.name] is not None:
-            values[column.value] = _number(8, shown[made.name])
-            if column.written is not None:
-                values[column.written] = _number(8, max(newest))
-        return
-    void = table.void(made.name)
-    cells = {
-        path: cell
-        for (name, path), cell in row.cells.items()
-        if name == made.name and cell.lives(now) and cell.ts > void
-    }
-    if not cells:
-        return
-    if not made.complex:
-        (cell,) = cells.values()
-        parts: list[bytes | None] = [_raw(cell.value)]
-        values[column.value], times, ends = parts[0], _time(cell), _end(cell, now)
-    else:
-        paths: Sequence[str | None] = sorted(cells, key=lambda path: path_order(made, path))
-        if made.type == "pair":
-            last = max(FIELDS.index(path) for path in cells)
-            paths = [name if name in cells else None for name in FIELDS[: last + 1]]
-        held = [None if path is None else cells[path] for path in paths]
-        values[column.value] = _collection(made.type, paths, held)
-        times = collection_bytes([_time(cell) for cell in held], 1)
-        ends = collection_bytes([_end(cell, now) for cell in held], 1)
-    if column.written is not None:
-        values[column.written] = times
-    if column.ttl is not None:
-        values[column.ttl] = ends
-
-
-def _collection(type_: str, paths: Sequence[str | None], cells: Sequence[Cell | None]) -> bytes:
-    if type_ == "set<int>":
-        return collection_bytes([_number(4, int(path or "")) for path in paths], 1)
-    values = [None if cell is None else _raw(cell.value) for cell in cells]
-    if type_ == "pair":
-        return framed(values)
-    if type_ == "list<int>":
-        return collection_bytes(values, 1)
-    names = [_number(4, int(path or "")) for path in paths]
-    return collection_bytes([part for pair in zip(names, values, strict=True) for part in pair], 2)
+    told = sent(table.column(column.column.name), row, table, now)
+    for at, value in zip((column.value, column.written, column.ttl), told, strict=True):
+        if at is not None:
+            values[at] = value
 
 
 def _is_there(value: Any) -> bool:
     return value is not None
-
-
-def _time(cell: Cell | None) -> bytes | None:
-    return None if cell is None else _number(8, cell.ts)
-
-
-def _end(cell: Cell | None, now: int) -> bytes | None:
-    return None if cell is None or cell.expires is None else _number(4, cell.expires - now)
-
-
-def _raw(value: Any) -> bytes:
-    return value.encode() if isinstance(value, str) else _number(4, value)
-
-
-def _number(size: int, value: int) -> bytes:
-    return value.to_bytes(size, "big", signed=True)
 
 
 class Snapshotted(Story):

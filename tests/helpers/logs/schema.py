@@ -59,11 +59,12 @@ def alter_table(table: Table, ts: int) -> Mutation:
     return (_update(TABLES, table, (_table_row(table, ts),)),)
 
 
-def drop_column(table: Table, column: Column, ts: int) -> Mutation:
-    """ALTER TABLE ... DROP: the column's row is deleted, and one of `dropped_columns` written."""
+def drop_column(table: Table, column: Column, ts: int, dropped_at: int | None = None) -> Mutation:
+    """ALTER TABLE ... DROP: the column's row is deleted, and one of `dropped_columns` written. `dropped_at`: USING
+    TIMESTAMP."""
     gone = Row((table.name.encode(), column.name_bytes), deletion=Deletion(ts, ts // 1_000_000))
     values = {
-        "dropped_time": (ts // 1000).to_bytes(8, "big"),
+        "dropped_time": ((ts if dropped_at is None else dropped_at) // 1000).to_bytes(8, "big"),
         "kind": column.kind.encode(),
         "type": column.type.encode(),
     }

@@ -86,6 +86,7 @@ RECORDS: tuple[kinds.AnyRecord, ...] = (
     kinds.LearntRecord(of=Learnt(12, 340, 340)),
     kinds.TimesRecord(segment=12, times=SegmentTimes(((340, 7.5),), 8.5)),
     kinds.AppearedRecord(consumer="billing", segment=7, behind=14, end=340),
+    kinds.OwnAppearedRecord(consumer="x-billing", segment=7, behind=14, end=340),
     kinds.RingRecord(consumer="billing", node="n1", source="server 10.0.0.1", primaries=Primaries()),
     kinds.CompactedRecord(),
     kinds.StateRecord(id="5f4e0a1b2c3d4e5f"),

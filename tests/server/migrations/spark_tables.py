@@ -53,8 +53,14 @@ class SparkTables:
         options |= {"tablesMayCome": "true", **self._options}
         changes = self._spark.readStream.format("cdc_tail").options(**options).load(self._log)
         writer = changes.writeStream.foreachBatch(DeltaMerge(self._spark, target, self._definition(table)))
-        query = writer.option("checkpointLocation", f"{target}.checkpoint").trigger(availableNow=True).start()
-        query.awaitTermination()
+        _patiently(
+            lambda: (
+                writer.option("checkpointLocation", f"{target}.checkpoint")
+                .trigger(availableNow=True)
+                .start()
+                .awaitTermination()
+            )
+        )
         return self._live_rows(target)
 
     def delta_image_merge(self, table: str) -> list[Any]:
@@ -102,6 +108,19 @@ class SparkTables:
         from tailer.spark.delta import live_rows
 
         return list(live_rows(self._spark, target).collect()) if Path(target).exists() else []
+
+
+def _patiently(run: Callable[[], Any]) -> None:
+    """Run a query, again where Spark could not start its Python worker: on a busy machine the 10 s run out that it has
+    for that (`PythonWorkerFactory`), whatever the settings say."""
+    for _ in range(9):
+        try:
+            run()
+            return
+        except Exception as error:
+            if "failed to connect back" not in str(error):
+                raise
+    run()
 
 
 def _frame(lines: Sequence[str]) -> Any:

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.spark.soak.killed import MADE, Stream, events
 from tests.spark.soak.workload import Row, Writer, row
 
-TIMES = int(os.environ.get("CDC_TAIL_SOAK", "2"))
+TIMES = int(os.environ.get("CDC_TAIL_SOAK", "1"))
 
 MOMENTS = ("sink", "worker", "offsets", "commits", "any", "start", "data")
 """Behind a file that appears there (offsets: planned; data, sink: written, not committed; commits), or at any time."""

@@ -257,6 +257,16 @@ def test_what_a_later_response_added_was_not_there_where_an_earlier_consumer_is(
     assert names(DefinitionHistory([met, begins]), 6, 0) == {"u": 2, "t": 3}
 
 
+def test_a_table_is_told_from_an_earlier_one_of_its_name() -> None:
+    """What a response had of the earlier one does not say since when there is the later one."""
+    u, before, now = answered("u", ID_B, 5), answered("t", ID_A, 100), answered("t", "cc" * 16, 200)
+    first = given((0, 0), u, 1, asked=50)
+    met, met_again = given((7, 0), before, 2, asked=150), given((9, 0), now, 3, asked=250)
+    history = DefinitionHistory([first, met, met_again])
+    counts = history.in_force([*u, *now], Position(8, 0), asked=300)
+    assert {delta.clustering[0] for delta in counts} == {"u"}
+
+
 WHOLE = [*create("t", ID_A, 10, SIMPLE), *create("u", ID_B, 20, SIMPLE)]
 """What a node logs that takes the schema from the other nodes: all of a keyspace as it is."""
 

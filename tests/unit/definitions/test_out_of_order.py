@@ -68,3 +68,13 @@ def test_what_the_state_had_met_before_keeps_its_place() -> None:
     assert widths(records, LOW, 100, 400) == [2, 2]
     assert widths(records, LOW + 1, 28, 299, 300) == [2, 2, 3]
     assert widths(records, HIGH, 28, 400) == [3, 3]
+
+
+@pytest.mark.parametrize("inside", INSIDE)
+def test_it_does_not_count_in_what_stands_before_and_is_read_later(inside: str) -> None:
+    """A consumer that lags was told to read the segment: it does so at once, and is at 70:500 by then."""
+    records = [CREATE, INSIDE[inside], *(AppearedRecord(n=8, segment=LOW, behind=HIGH + 1, end=None),)]
+    assert widths(records, LOW, 28, 299, 300, 400) == [2, 2, 3, 3]
+    assert widths(records, HIGH, 400, 500, 600) == [2, 2, 2]
+    assert widths(records, HIGH + 1, 28, 400) == [2, 2]
+    assert widths(records, HIGH + 2, 28, 400) == [3, 3]

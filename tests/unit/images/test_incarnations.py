@@ -254,3 +254,28 @@ def test_each_node_shows_a_column_that_the_others_lack(turned: bool) -> None:
         state.tell(row, at=3)
     assert told(state.tell(insert(START + 1, v=1), at=4))[-1][:2] == ("insert", {"v": 1, "w": None})
     assert told(state.tell(update(START + 2, node="b", w=2), at=4))[-1][:2] == ("update", {"v": 1, "w": 2})
+
+
+def test_a_drop_from_before_the_create_that_is_known_ends_no_table() -> None:
+    """b's log begins behind the first incarnation, and is read first: nothing says yet that there was one."""
+    state = State(define=False, nodes=("a", "b"))
+    state.tell(schema_row("b", definition(), END + 5), insert(END + 6, 2, node="b", v=2), at=4)
+    state.tell(schema_row("a", definition(), START), insert(START + 1, 1, v=1), at=5)
+    assert told(state.tell(schema_row("a", ts=END), at=6)) == [("delete", None, False)]
+    state.tell(schema_row("a", definition(), END + 5), at=7)
+    assert told(state.tell(update(END + 7, 2, w=3), at=8)) == [("update", {"v": 2, "w": 3}, False)]
+    assert [image.op for image in state.tell(schema_row("a", ts=END + 9), at=9)] == ["drop"]
+
+
+def test_an_earlier_create_with_another_key_ends_no_table() -> None:
+    """Likewise: what a logged before its DROP is of a table that is not known any more."""
+    state = State(define=False, nodes=("a", "b"))
+    state.tell(schema_row("b", definition(), END + 5), insert(END + 6, 2, node="b", v=2), at=4)
+    assert state.tell(schema_row("a", with_other_key(), START), at=5) == []
+    older = Table.of(with_other_key())
+    assert state.merger.define(older, created=True, cdc=True, now_us=now(5), node="a") == []
+    text = json.dumps({"k": "one"})
+    assert state.tell(insert(START + 1, v=1) | {"partition_key": text}, at=5) == []
+    assert state.tell(schema_row("a", ts=END), at=6) == []
+    state.tell(schema_row("a", definition(), END + 5), at=7)
+    assert told(state.tell(update(END + 7, 2, w=3), at=8)) == [("update", {"v": 2, "w": 3}, False)]

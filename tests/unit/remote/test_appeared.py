@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from tailer.serve.clients import Client, Clients
-from tests.cli.test_appeared import HIGH, LOW, TABLE, cleaned, put, segment, settle, values
+from tailer.state.journal_records import AppearedRecord
+from tests.cli.test_appeared import FIRST, HIGH, LOW, TABLE, cleaned, put, segment, settle, values
 from tests.cli.test_appeared import follow as follow_there
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import LogFolder, create_payload, live
 from tests.helpers.served import TOKEN, ServedNode, served, token_of
+from tests.unit.serve.test_trust import ANNA, posted, taken
 
 OTHER_TOKEN = "another-token-that-is-long-enough"
 
@@ -69,7 +71,7 @@ def test_a_new_consumer_of_a_client_with_a_prefix_reads_it_behind_the_others_too
         assert values_by(node, "x-new") == []
         told = node.ask("GET", "/records", token=TOKEN)
         assert b"first-of-all" not in told.body
-        told_of = [each["consumer"] for each in told.json["records"] if each["kind"] == "appeared"]
+        told_of = [each["consumer"] for each in told.json["records"] if each["kind"].endswith("appeared")]
         assert set(told_of) == {"", "x-new"}
 
 
@@ -90,3 +92,22 @@ def test_what_a_consumer_of_another_client_saw_counts_where_that_may_define_for_
         told = node.ask("GET", "/records", token=TOKEN)
         assert b"y-first" not in told.body
         assert [each["consumer"] for each in told.json["records"] if each["kind"] == "appeared"] == [""] * trusted
+    # On the node too, where a person has to say what the definition is.
+    put(folder, HIGH + 1)
+    ran = run_cli(["follow", str(folder.path), "--once", "--output", "json", "--consumer", "there"])
+    if trusted:
+        assert (ran.code, [json.loads(line)["columns"]["v"] for line in ran.lines]) == (0, [HIGH, LOW, HIGH + 1])
+    else:
+        assert ran.code == 5, ran.err
+        assert "the segments were not written in the order of their ids" in ran.err
+
+
+def test_no_client_changes_the_order_of_the_log_for_others(tmp_path: Path) -> None:
+    """By saying that a segment appeared below another one, which did not."""
+    folder = LogFolder(tmp_path / "cdc_raw")
+    put(folder, HIGH, first=[create_payload(TABLE)])
+    put(folder, HIGH + 1)
+    told = AppearedRecord(consumer=ANNA.consumer, segment=FIRST + HIGH, behind=FIRST + HIGH + 1, end=None)
+    with served(folder.path, clients=Clients({}, ANNA.clients())) as node:
+        assert posted(node, ANNA.token(), told, ANNA.consumer, taken(node, ANNA)).status == 200
+    assert values(folder, name="of-the-node") == [HIGH, HIGH + 1]

@@ -27,6 +27,7 @@ from tailer.state.journal_records import (
     MasksRecord,
     MemoryRecord,
     OptionsRecord,
+    OwnAppearedRecord,
     OwnSchemaRecord,
     RecountRecord,
     ReplayedRecord,
@@ -287,6 +288,7 @@ def of_each_kind(name: str | None) -> list[AnyRecord]:
         LossRecord(consumer=name, start=Position(3, 0), end=Position(5, 0)),
         RecountRecord(consumer=name, at=Position(4, 7), j=1, upto=2),
         AppearedRecord(consumer=name, segment=7, behind=9, end=None),
+        OwnAppearedRecord(consumer=name, segment=8, behind=9, end=None),
         end(4, name),
     ]
     if name is None:

@@ -237,3 +237,29 @@ def test_a_driver_that_knows_no_host_is_a_server_that_does_not_answer(monkeypatc
     monkeypatch.setattr(cluster, "Cluster", lambda *_, **__: SimpleNamespace(connect=connect, shutdown=lambda: None))
     with pytest.raises(SystemFailedError, match=r"does not answer.*Unable to connect to any servers"):
         read_server(Server("127.0.0.1"))
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        {"127.0.0.1:9042": "Client request timeout. See Session.execute[_async](timeout)"},
+        "Failed to create all new connection pools in the 30.0s timeout.",
+        None,
+    ],
+    ids=["texts by host", "a text", "none"],
+)
+def test_a_request_that_takes_too_long_is_a_server_that_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, errors: object
+) -> None:
+    """What the driver (3.29) gives as the errors of its OperationTimedOut."""
+    cassandra = pytest.importorskip("cassandra")
+    cluster = pytest.importorskip("cassandra.cluster")
+
+    def execute(query: str, *, timeout: float) -> None:
+        raise cassandra.OperationTimedOut(errors, "127.0.0.1:9042")
+
+    session = SimpleNamespace(execute=execute)
+    fake = SimpleNamespace(connect=lambda: session, shutdown=lambda: None)
+    monkeypatch.setattr(cluster, "Cluster", lambda *_, **__: fake)
+    with pytest.raises(SystemFailedError, match="does not answer"):
+        read_server(Server("127.0.0.1"))

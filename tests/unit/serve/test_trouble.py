@@ -8,12 +8,14 @@ import socket
 import ssl
 import threading
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tailer.errors import RefusedError, UsageError
 from tailer.options.listen import LOCAL, Listen
+from tailer.serve.handshakes import SPARE
 from tailer.serve.options import Bounds
 from tailer.serve.tls import Tls
 from tailer.state.folder_journal import FolderJournal
@@ -91,6 +93,59 @@ def test_who_does_not_shake_hands_is_ended_and_others_are_served(log: LogFolder,
             for each in (silent, begun):
                 read_all(each)
             assert time.monotonic() - began < 5
+
+
+def test_who_does_not_shake_hands_counts(log: LogFolder, tmp_path: Path) -> None:
+    """More of them than the node has room for are ended at once; the room is there again as soon as they go."""
+    authority = Authority(tmp_path / "authority")
+    own = authority.issue("n1", [LOCAL])
+    context, trusting = Tls(own.cert, own.key).context(), ssl.create_default_context(cafile=authority.ca)
+    with ExitStack() as stack, served(log.path, tls=context, bounds=Bounds(2, stop_seconds=1.0)) as node:
+        silent = [stack.enter_context(node.raw()) for _ in range(2 + SPARE)]
+        with node.raw() as beyond:
+            beyond.settimeout(5)
+            assert beyond.recv(1) == b""
+        silent.pop().close()
+        until, status = time.monotonic() + 10, 0
+        while not status:
+            try:
+                status = node.ask("GET", "/segments", context=trusting).status
+            except OSError:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        assert status == 200
+
+
+def test_what_comes_with_the_end_of_the_handshake_is_answered(log: LogFolder, tmp_path: Path) -> None:
+    """By TLS 1.3 a client asks in the same packet."""
+    authority = Authority(tmp_path / "authority")
+    own = authority.issue("n1", [LOCAL])
+    trusting = ssl.create_default_context(cafile=authority.ca)
+    with served(log.path, tls=Tls(own.cert, own.key).context()) as node, node.raw() as raw:
+        into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        client = trusting.wrap_bio(into, out, server_hostname=LOCAL)
+        with pytest.raises(ssl.SSLWantReadError):
+            client.do_handshake()
+        raw.sendall(out.read())
+        while True:
+            into.write(raw.recv(1 << 16))
+            try:
+                client.do_handshake()
+                break
+            except ssl.SSLWantReadError:
+                continue
+        client.write(f"GET {BASE}/segments HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        raw.sendall(out.read())
+        raw.settimeout(10)
+        found = b""
+        while b"HTTP/1.1 200 OK" not in found:
+            more = raw.recv(1 << 16)
+            assert more, "the node ended the connection"
+            into.write(more)
+            try:
+                found += client.read(1 << 16)
+            except ssl.SSLWantReadError:
+                continue
 
 
 def test_what_is_being_sent_is_sent_when_the_node_stops(log: LogFolder) -> None:

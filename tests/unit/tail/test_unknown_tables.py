@@ -289,3 +289,27 @@ def test_without_a_state_nothing_is_left_out_in_silence(log: LogFolder, server: 
     rows = [row for batch in told.read() for row in batch.to_pylist()]
     assert len(rows) == 2
     assert any(str(B.id) in line for line in told.notices)
+
+
+def test_a_table_that_a_response_put_behind_a_later_gap_is_read_where_its_rows_stand(
+    tmp_path: Path, server: AskedServer
+) -> None:
+    """The server was away when the consumer met the table. At its restart the table counts from behind the next gap:
+    nothing tells of an earlier one. An entry of the table does."""
+    log = LogFolder(tmp_path / "cdc_raw")
+    first = segment_of(FIRST, [[create_payload(A), create_payload(PLAIN), insert_payload(A, 1, "a", 10)]])
+    log.put(first, completed(first))
+    server.knows(A, PLAIN)
+    assert keys(follow(log, "--server", "db")) == [1]
+    # The CREATE of B was in the segment between: it held no captured change.
+    second = segment_of(FIRST + 2, [[insert_payload(A, 2, "a", 20), insert_payload(B, 3, "b", 30)]])
+    third = segment_of(FIRST + 4, [[insert_payload(A, 4, "a", 40)]])
+    for each in (second, third):
+        log.put(each, completed(each))
+    server.goes_away_after(1)
+    met = follow(log, "--server", "db")
+    assert (met.code, keys(met)) == (8, [2])
+    server.away = False
+    server.knows(A, PLAIN, B)
+    result = follow(log, "--server", "db")
+    assert (result.code, keys(result), aside(log)) == (0, [3, 4], [])

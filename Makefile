@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 
 .NOTPARALLEL:
 .PHONY: soak-examples soak-interleavings soak-damage soak-install soak-first-steps soak-oldest-spark soak-benchmarks soak-writer soak-streams soak-images soak-lakehouse soak-alerts soak-serve soak-kafka soak-files soak-flink soak-databases soak-archive soak-snapshot soak-harness soak-migrations soak-cluster soak-hour
-.PHONY: demo test quick soak lint format docs wheel java oldest clean
+.PHONY: demo test quick simulate soak lint format docs wheel java oldest clean
 
 demo: java $(VENV)/.installed
 	$(BIN)/cdc-tail demo
@@ -25,6 +25,13 @@ test: java $(VENV)/.installed-dev
 # time. These, the recorded sets, the damage, Spark and the server are in `test`.
 quick: $(VENV)/.installed-dev
 	$(PYTEST) tests/unit tests/house tests/demo tests/golden/test_truncate.py --quick -m "not slow and not spark and not server"
+
+# Histories in a simulated environment from one seed on (tests/simulation/README.md). SOURCE=service: of a service's log.
+SEED ?= 1
+HISTORIES ?= 100
+SOURCE ?= node
+simulate: $(VENV)/.installed-dev
+	PYTHONHASHSEED=0 $(BIN)/python -m tests.simulation --seed $(SEED) --histories $(HISTORIES) --source $(SOURCE) --first --shorten --coverage
 
 # What is too long for `test`, by name: every random example, every damage, the wheel, a user's first steps, and kills
 # without end

@@ -68,7 +68,7 @@ COMPUTING = (
     suite("reader", "unit", "house", "demo", "oracle"),
     suite("retention", "retention"),
     suite("logs", "golden", "native"),
-    suite("commands", "cli", "install", "mission"),
+    suite("commands", "cli", "install", "mission", "simulation"),
     # The others read with the compiled form. Where they compare it with the plain one, that is tested with it.
     suite("plain reader", *ROWS, "native", "unit/jit", "unit/segments", environment=PLAIN),
     suite("writer", "writer", "benchmarks", marks="not spark"),

@@ -1,0 +1,1 @@
+"""Runs the product in a simulated environment, in which a seed chooses every interleaving and every fault."""

@@ -1,0 +1,425 @@
+"""Runs a history: the operations of a seed on logs, their readers and `clean`."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+from tests.simulation.aside import LATER, Replays
+from tests.simulation.consumers import Expected, Reader, ViolationError
+from tests.simulation.disk import Disk, failed
+from tests.simulation.hostile import attack
+from tests.simulation.imaged import SETTLED_SECONDS, CommandImages, ImageReader
+from tests.simulation.kept import KeptTables
+from tests.simulation.nodes import Node, Nodes, Work
+from tests.simulation.operations import Operation, Source
+from tests.simulation.operators import LOOKS, TOKEN, TOKENS, BatchReader, Serving, Visitor, cleaned, command
+from tests.simulation.server import Cluster
+from tests.simulation.service import Promises, Service
+from tests.simulation.sqlite_model import Files
+from tests.simulation.world import Process, World
+
+HOME: Final = Path("/sim/log")
+ADDRESS: Final = "127.0.0.1:9043"
+SKEWS: Final = (1, 3_600, 86_400)
+"""Seconds by which a server's clock jumps."""
+WRONG: Final = (-86_400, -3_600, -1, 0, 1, 3_600, 86_400)
+"""Seconds by which a server's clock is wrong, where it goes back, too."""
+
+TOKEN_FILE: Final = HOME / "token"
+QUIET_SECONDS: Final = 30.0
+"""So long after the last fault everything must have been delivered."""
+
+DROPS_MAX: Final = 100
+"""So often an operator gives a command again."""
+
+ASIDE_SECONDS: Final = 400.0
+"""A table that could not be read again from its server is asked for after so long at the latest."""
+
+_WRITES: Final = ("open", "write", "truncate", "mkdir", "rename", "link", "symlink")
+FAILS: Final = {
+    errno.ENOSPC: _WRITES,
+    errno.EDQUOT: _WRITES,
+    errno.EIO: ("open", "read", "write", "fsync", "listdir", "stat", "rename", "unlink"),
+    errno.EMFILE: ("open", "inotify"),
+    errno.EACCES: ("open", "listdir", "mkdir", "rename", "unlink"),
+}
+"""Which calls an error comes from."""
+
+Run = Callable[[], int | None]
+
+
+class History:
+    """One run of a history. Raises ViolationError if an invariant does not hold."""
+
+    def __init__(self, seed: int, operations: Sequence[Operation], *, source: Source, back: bool = False) -> None:
+        """`back`: the clock of the first node may go back."""
+        self.world = World(seed)
+        self.world.files = Files()
+        self.operations = operations
+        self.kills = self.failures = 0
+        self._machine = self.world.machine("node")
+        self._machine.disk.make_folder("/sim")
+        self._machine.disk.make_folder(str(HOME))
+        self._machine.disk.sync(self._machine.disk.root)
+        self._machine.disk.sync(self._machine.disk.find("/sim"))
+        self.readers: dict[str, Reader | ImageReader | KeptTables] = {}
+        self._servers: dict[str, Run] = {}
+        self._folders: list[Path] = []
+        self._nodes: list[Node] = []
+        self._items: list[Operation] = []
+        """What the service is to do."""
+        self.serving: Serving | None = None
+        self._replays: Replays | None = None
+        self._running: dict[str, Process] = {}
+        self._begins: dict[str, float] = {}
+        """Readers that begin late: behind which share of the operations."""
+        self._archive = HOME / "archive" if Random(f"{seed} archive").random() < 0.4 else None
+        if source == "node":
+            self._add_nodes(seed, back=back)
+        else:
+            self._add_service()
+
+    @property
+    def disk(self) -> Disk:
+        """Of the machine that all of it is on."""
+        return self._machine.disk
+
+    def run(self) -> None:
+        self._late = frozenset(self._begins)
+        self._revive()
+        for number, operation in enumerate(self.operations):
+            self._begins = {name: at for name, at in self._begins.items() if at * len(self.operations) > number}
+            self._wait(operation.pause)
+            self._do(operation)
+        self._begins.clear()
+        self._revive()
+        self._settle()
+
+    # Who is there
+
+    def _add_nodes(self, seed: int, *, back: bool) -> None:
+        count = Random(f"{seed} nodes").choice((1, 1, 2, 3))
+        how = Random(f"{seed} server").choice(("none", "none", "definitions", "snapshot"))
+        pinned = how == "none" or Random(f"{seed} pinned").random() < 0.5
+        self._cluster = Nodes(seed, HOME, count, lambda: self._machine.wall_ns() // 1000, pinned=pinned, back=back)
+        self._nodes = self._cluster.all
+        for node in self._nodes:
+            self._machine.disk.make_folder(str(node.home))
+            self._servers[f"server {node.name}"] = lambda node=node: self._cluster.serve(node)
+        first = self._nodes[0]
+        Cluster.open_to = self._cluster
+        # Who does not know the ids of what no definition names ends with an error at it, or asks a server.
+        odd: dict[str, Any] = {"quarantine_tables": (LATER.id,)} if Random(f"{seed} odd").random() < 0.3 else {}
+        if odd:
+            self._replays = Replays("always", first.folder, first.ledger, HOME / "later.cql")
+        self._add_readers(first.folder, first.ledger, **({} if how == "none" else {"server": first.name}), **odd)
+        self._folders = [node.folder for node in self._nodes]
+        if Random(f"{seed} serves").random() < 0.4:
+            self.serving = Serving(first.folder, ADDRESS, HOME / "tokens.toml")
+            self.disk.make_file(str(TOKEN_FILE), TOKEN.encode())
+            self.disk.make_file(str(HOME / "tokens.toml"), TOKENS.encode())
+            self._servers["serve"] = self.serving.run
+            how_to_ask = {"address": f"http://{ADDRESS}", "token_file": TOKEN_FILE}
+            self.readers["remote"] = Reader("remote", first.folder, first.ledger, **how_to_ask, **odd)
+        state = HOME / "images"
+        words = [] if how == "none" else ["--server", ",".join(f"{node.name}={node.name}" for node in self._nodes)]
+        logs: dict[str, Path | str] = {node.name: node.folder for node in self._nodes}
+        if self.serving is not None and Random(f"{seed} images are remote").random() < 0.5:
+            logs[first.name] = f"http://{ADDRESS}"
+            words += ["--token-file", str(TOKEN_FILE)]
+        words += ["--quarantine-table", LATER.id] if odd else []
+        if Random(f"{seed} keeps").random() < 0.5:
+            self.readers["kept"] = KeptTables("kept", self.world, logs, first.folder, HOME, self._cluster, *words)
+        if how == "snapshot":
+            words += ["--from", "snapshot", "--consistency", "ALL"]
+            self._begins["images"] = Random(f"{seed} begins").random()
+        if count == 1 and how != "snapshot" and logs[first.name] == first.folder:
+            self.readers["images"] = ImageReader("images", first.folder, state, self._cluster, **odd)
+        else:
+            self.readers["images"] = CommandImages("images", first.folder, logs, state, self._cluster, *words)
+
+    def _add_service(self) -> None:
+        promises = Promises()
+        self._servers["service"] = lambda: Service(HOME, promises).serve(
+            lambda: self._items.pop(0) if self._items else None
+        )
+        self._folders = [HOME / "cdc_raw"]
+        self._add_readers(self._folders[0], promises)
+
+    def _add_readers(self, folder: Path, expected: Expected, **options: Any) -> None:
+        archived = {} if self._archive is None else {"archive": str(self._archive)}
+        tries = Random(f"{self.world.seed} tries").choice((1, 10))
+        self.readers["always"] = Reader("always", folder, expected, tries=tries, **options)
+        self.readers["lagging"] = Reader("lagging", folder, expected, **options, **archived)
+        whole = self._archive is not None
+        self.visitor = Visitor("visitor", folder, expected, whole=whole, **options, **archived)
+        if not expected.back:
+            # Who begins when the clock went back already may have nothing but ids to go by.
+            self.readers["visitor"] = self.visitor
+            self._begins["visitor"] = Random(f"{self.world.seed} visitor").random()
+        self._batch = BatchReader(folder, expected, whole=whole, **options, **archived)
+
+    # What operations do
+
+    def _do(self, operation: Operation) -> None:
+        match operation.what:
+            case "kill at call":
+                self._kill_later(operation)
+            case "disk fails":
+                self._fail_later(operation)
+            case "kill reader":
+                self._kill(self._named(operation))
+            case "clean":
+                # An operator registers consumers first.
+                if all(reader.taken for name, reader in self.readers.items() if name not in self._begins):
+                    self._start("cleaner")
+            case "drop visitor":
+                self._drop_visitor()
+            case "look":
+                self._start("operator", self._looks(operation.value))
+            case "read":
+                self._start("batch", self._batch.run)
+            case "odd":
+                if self._replays is not None:
+                    self._cluster.write_odd(operation.value, LATER)
+                    self._until(self._has_worked, 5.0)
+            case "replay":
+                if self._replays is not None and self.readers["always"].taken:
+                    self._start("operator", self._replays.run)
+            case "crash":
+                self._kill(self._named(operation))
+            case "down":
+                self._turn(operation)
+            case "attack":
+                if self.serving is not None:
+                    host, port = ADDRESS.split(":")
+                    random = Random(f"{self.world.seed} attack {operation.value}")
+                    self._start("hostile", lambda: attack(host, int(port), random))
+            case "clock":
+                node = self._nodes[operation.value % len(self._nodes)]
+                if node.back and self.readers["always"].has_all():
+                    node.skew_ns = Random(operation.value).choice(WRONG) * 10**9
+                elif not node.back:
+                    node.skew_ns += Random(operation.value).choice(SKEWS) * 10**9
+            case "empty":
+                self._empty(self._nodes[0])
+            case "network":
+                change = self.world.network.cut if operation.number else self.world.network.stall
+                change(Random(operation.value).choice((0.0, 0.1, 3.0, 40.0)))
+            case "wait":
+                pass
+            case "power loss":
+                self.kills += 1
+                self._machine.power_loss()
+                self._revive()
+            case _:
+                self._tell_server(operation)
+
+    def _drop_visitor(self) -> None:
+        """Nobody starts it again until it is dropped: where a run of the command fails, the operator gives it again."""
+        if "visitor" in self._begins or "visitor" not in self.readers or not self.visitor.taken:
+            return
+        self._begins["visitor"] = 2.0
+        self._kill("visitor")
+        codes: list[int] = []
+
+        def drop() -> int:
+            codes.append(command(["consumers", str(self._folders[0]), "drop", "visitor"]))
+            return codes[-1]
+
+        for _ in range(DROPS_MAX):
+            self._start("operator", drop)
+            self._until(lambda: not self._is_alive("operator"), 60.0)
+            if codes and codes[-1] == 0:
+                break
+        else:
+            raise ViolationError(f"a consumer cannot be dropped: exit {codes}")
+        self.visitor.dropped()
+        del self._begins["visitor"]
+        self._revive()
+
+    def _looks(self, value: int) -> Run:
+        places = {"log": str(self._folders[0]), "archive": str(self._archive or HOME / "archive")}
+        words = [word.format(**places) for word in LOOKS[value % len(LOOKS)]]
+        return lambda: command(words)
+
+    def _tell_server(self, operation: Operation) -> None:
+        if not self._nodes:
+            self._items.append(operation)
+        elif operation.what == "write":
+            self._cluster.write(operation.value)
+        elif operation.what == "alter":
+            self._cluster.alter(operation.value)
+        elif operation.what == "truncate":
+            self._cluster.truncate(operation.value)
+        else:
+            self._nodes[operation.value % len(self._nodes)].todo.append(Work(operation.what))
+        self._until(self._has_worked, 5.0)
+
+    def _turn(self, operation: Operation) -> None:
+        """A server ends, and nobody starts it again until it is its turn once more. One always runs."""
+        node = self._nodes[operation.value % len(self._nodes)] if self._nodes else None
+        if node is None or (not node.down and sum(not each.down for each in self._nodes) == 1):
+            return
+        node.down = not node.down
+        if node.down:
+            self._kill(f"server {node.name}")
+
+    def _empty(self, node: Node) -> None:
+        """Somebody empties a node's commit-log folder while its server does not run: it counts its segments from its
+        clock on. What `cdc_raw` has is durable still."""
+        name = f"server {node.name}"
+        # Who has not seen a node's segments has nothing but their ids to go by.
+        if not node.back or not self._is_alive(name) or not self.readers["always"].has_all():
+            return
+        self.kills += 1
+        self._running[name].kill()
+        place = str(node.home / "commitlog")
+        if self.disk.exists(place):
+            for file in self.disk.names(self.disk.find(place), place):
+                self.disk.unlink(f"{place}/{file}")
+        self._revive()
+
+    def _has_worked(self) -> bool:
+        return not self._items and not any(node.todo for node in self._nodes if not node.down)
+
+    def _named(self, operation: Operation) -> str:
+        """Whom an operation means, of those that there are."""
+        if operation.who in ("cleaner", "service", "operator"):
+            return operation.who
+        names = [*(self._servers if operation.who == "server" else self.readers)]
+        return names[operation.value % len(names)]
+
+    def _kill(self, name: str) -> None:
+        process = self._running.get(name)
+        if process is not None and process.alive:
+            self.kills += 1
+            process.kill()
+        self._revive()
+
+    def _kill_later(self, operation: Operation) -> None:
+        process = self._running.get(self._named(operation))
+        if process is None or not process.alive:
+            return
+        left = operation.number
+
+        def before(call: str) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                self.kills += 1
+                process.kill()
+
+        process.before = before
+
+    def _fail_later(self, operation: Operation) -> None:
+        """Some calls of a process fail from one of them on, for a while."""
+        process = self._running.get(self._named(operation))
+        if process is None or not process.alive:
+            return
+        random = Random(f"{self.world.seed} fails {operation.value}")
+        code = random.choice([*FAILS])
+        left, lasts = operation.number * 10, random.choice((1, 1, 5, 50))
+
+        def before(call: str) -> None:
+            nonlocal left, lasts
+            left -= 1
+            if left < 0 and lasts and call in FAILS[code]:
+                lasts -= 1
+                self.failures += 1
+                raise failed(code)
+
+        process.before = before
+
+    def _revive(self) -> None:
+        """Whoever ended is started again; the readers by their supervisor, the servers by their operator. An error that
+        tells what to do is heeded first."""
+        for name in self._names():
+            if self._is_alive(name):
+                continue
+            reader = self.readers.get(name)
+            if reader is not None and reader.advice:
+                words, reader.advice = reader.advice, []
+                self._start(name, lambda words=words: command(words))
+            else:
+                self._start(name)
+
+    def _wait(self, seconds: float) -> None:
+        until = self.world.now + int(seconds * 1e9)
+        self._until(lambda: self.world.now >= until, seconds + 1.0)
+
+    def _until(self, ready: Callable[[], bool], seconds: float) -> bool:
+        """Whether it is ready within so many seconds; meanwhile whoever ends is started again."""
+        until = self.world.now + int(seconds * 1e9)
+        while not ready() and self.world.now < until:
+            self._revive()
+            self.world.run(
+                lambda: ready() or self.world.now >= until or not all(self._is_alive(name) for name in self._names())
+            )
+        return ready()
+
+    def _names(self) -> tuple[str, ...]:
+        down = {f"server {node.name}" for node in self._nodes if node.down}
+        readers = (name for name in self.readers if name not in self._begins)
+        return (*(name for name in self._servers if name not in down), *readers)
+
+    def _is_delivered(self) -> bool:
+        return not any(reader.goes_on() for reader in self.readers.values())
+
+    # Processes
+
+    def _is_alive(self, name: str) -> bool:
+        return name in self._running and self._running[name].alive
+
+    def _start(self, name: str, run: Run | None = None) -> None:
+        if self._is_alive(name):
+            return
+        if run is None:
+            runs = {"cleaner": self._clean, **self._servers}
+            run = runs[name] if name in runs else self.readers[name].run
+        self._running[name] = self.world.process(self._machine, name, run)
+
+    def _clean(self) -> int:
+        return max(cleaned(folder, self._archive) for folder in self._folders)
+
+    # The end
+
+    def _settle(self) -> None:
+        """No more faults: everything is delivered, to everybody."""
+        self.world.network.heal()
+        for process in self._running.values():
+            process.before = None
+        # Who begins only now has something to read.
+        last = len(self.operations)
+        if self._nodes:
+            self._cluster.write_to_all(last)
+        else:
+            self._items += [Operation("server", "write", 0.0, value=last), Operation("server", "sync", 0.0)]
+        self._until(self._has_worked, 5.0)
+        self._until(self._is_delivered, QUIET_SECONDS)
+        if self._nodes and self._nodes[0].back:
+            # A segment that appeared is read once its end is seen to grow.
+            self._cluster.write_to_all(last + 1)
+            self._until(self._has_worked, 5.0)
+            self._until(self._is_delivered, QUIET_SECONDS)
+        if self._nodes:
+            # All TTLs end.
+            self._wait(SETTLED_SECONDS)
+            self._until(self._is_delivered, ASIDE_SECONDS)
+        for reader in self.readers.values():
+            reader.check_end()
+        self._start("batch", self._batch.run)
+        self._until(lambda: not self._is_alive("batch"), QUIET_SECONDS)
+        self._batch.check_end()
+        if self._replays is not None:
+            self._start("operator", self._replays.run)
+            self._until(lambda: not self._is_alive("operator"), QUIET_SECONDS)
+            for name, reader in self.readers.items():
+                if name not in self._late:
+                    reader.check_told_of(self._replays.entries())
+            if lacking := self._replays.lacks():
+                raise ViolationError(f"quarantine replay never gave {sorted(lacking)}")

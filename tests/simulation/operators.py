@@ -1,0 +1,139 @@
+"""What operators do with a log: `clean`, with an archive or without one, commands that look, and consumers that come,
+are dropped and come again; and what must hold of who begins anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tests.simulation import commands, hostile
+from tests.simulation.consumers import BUG, Consumer, Expected, Reader, ViolationError
+
+LOOKS: Final = (
+    ("status", "{log}"),
+    ("consumers", "{log}"),
+    ("schema", "{log}"),
+    ("verify", "{log}"),
+    ("inspect", "{log}"),
+    ("quarantine", "{log}"),
+    ("clean", "{log}", "--dry-run"),
+    ("archive", "{archive}", "list"),
+)
+"""Commands that change nothing."""
+
+TOKEN: Final = "ours-ours-ours-ours"
+"""Of clients that may have any consumer."""
+
+TOKENS: Final = f"""[ours]
+token = "{TOKEN}"
+[hostile]
+token = "{hostile.TOKEN}"
+prefix = "hostile-"
+consumers = 2
+"""
+
+
+def cleaned(folder: Path, archive: Path | None) -> int:
+    """One run of `cdc-tail clean`, without waiting for anybody."""
+    from tailer.errors import CdcError
+    from tailer.retention.clean import CleanOptions, clean
+    from tailer.retention.needed import Ages
+    from tailer.stores.open import open_store
+
+    try:
+        store = None if archive is None else open_store(str(archive))
+        clean(folder, CleanOptions(archive=store), ages=Ages(0.0, 0.0))
+    except CdcError as error:
+        return error.code
+    except OSError:
+        return 8
+    return 0
+
+
+def command(words: Sequence[str], heard: commands.Heard = lambda line: None) -> int:
+    """One run of `cdc-tail`, which may end with any documented exit code."""
+    lines: list[bytes] = []
+    code = commands.run(words, heard, lines.append)
+    if code == BUG:
+        raise ViolationError(f"`cdc-tail {' '.join(words)}` ended with exit {BUG}: {lines[-1:]}")
+    return code
+
+
+class Serving:
+    """`cdc-tail serve` of a log: its supervisor starts it again a moment after its end."""
+
+    def __init__(self, folder: Path, address: str, tokens: Path) -> None:
+        self._words = ["serve", str(folder), "--listen", address, "--token-file", str(tokens)]
+
+    def run(self) -> int:
+        code = command(self._words)
+        time.sleep(1.0)
+        return code
+
+
+class Visitor(Reader):
+    """A consumer that an operator drops now and then. It begins anew with what is there by then: all rows from some one
+    on, and all that there ever were where there is an archive."""
+
+    def __init__(self, name: str, folder: Path, expected: Expected, *, whole: bool, **options: Any) -> None:
+        super().__init__(name, folder, expected, **options)
+        self._whole = whole
+        self._begins = True
+
+    def dropped(self) -> None:
+        """It is known nowhere any more."""
+        self._begins = True
+        self.taken = self._confirmed = 0
+        for kept in (self._had, self._next, self._unconfirmed):
+            kept.clear()
+
+    def _take(self, row: dict[str, Any], at: int | None) -> int:
+        if self._begins:
+            self._confirmed = self.taken = self._first(row)
+            self._begins = False
+        return super()._take(row, at)
+
+    def _first(self, row: dict[str, Any]) -> int:
+        number = self._expected.number_of(row)
+        if self._whole and number != 0:
+            raise ViolationError(f"{self.name} begins with row {number}, and an archive has those before it")
+        return number
+
+
+class BatchReader(Consumer):
+    """One batch read of all that is there. `whole`: from the first row on that there ever was."""
+
+    def __init__(self, folder: Path, expected: Expected, *, whole: bool, **options: Any) -> None:
+        super().__init__("batch", folder)
+        self._expected, self._whole, self._options = expected, whole, options
+        self.end = 0
+        """Number of the row behind the last one that the last run gave."""
+
+    def run(self) -> int:
+        import tailer
+        from tailer.errors import CdcError
+
+        at: int | None = None
+        try:
+            named = {} if self._expected.node is None else {"node": self._expected.node}
+            for batch in tailer.open(self._folder, **named, **self._options).read():
+                for row in batch.to_pylist():
+                    number = self._expected.number_of(row)
+                    expected = at if at is not None else 0 if self._whole else number
+                    if number != expected and not self._expected.back:
+                        raise ViolationError(f"a batch read got row {number} in place of row {expected}")
+                    at = number + 1
+        except CdcError as error:
+            return self._ended(f"exit {error.code}: {error.sentence()}", error.code)
+        except OSError as error:
+            return self._ended(str(error), 8)
+        self.end = at or 0
+        return 0
+
+    def check_end(self) -> None:
+        """Of a run in which nothing failed."""
+        if self.end != self._expected.count() and not self._expected.back:
+            last = self.errors[-1] if self.errors else "no error was reported"
+            raise ViolationError(f"a batch read ends before row {self.end} of {self._expected.count()}; {last}")

@@ -16,19 +16,27 @@ if os.environ.get("PYTHONHASHSEED") != "0" and __name__ == "__main__":
     words = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
     os.execve(sys.executable, words, {**os.environ, "PYTHONHASHSEED": "0"})
 
-os.environ.setdefault("CDC_TAIL_JIT", "0")
+# Where there is the compiled form, it is given everything.
+os.environ["CDC_TAIL_JIT"] = "1"
 
-from tests.simulation import coverage, interposed
+from tests.simulation import compiled, coverage, interposed
+
+OF_SPARK = ("tailer.spark.planner", "tailer.spark.executor")
+"""What of the Spark source knows no pyspark."""
 
 
 def main() -> int:
     given = _arguments().parse_args()
     if given.coverage:
+        # Branches of compiled code are not seen.
+        given.form = "plain"
         coverage.begin()
     interposed.install()
     if given.fault is not None:
         _inject(given.fault)
     _import_all()
+    if given.form != "plain":
+        compiled.load()
     failed = _histories(given)
     if given.coverage:
         print(coverage.report())
@@ -49,6 +57,9 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--first", action="store_true", help="end at the first history that fails")
     parser.add_argument("--calls", action="store_true", help="print a digest of all calls that reached the system")
     parser.add_argument("--coverage", action="store_true", help="print which share of the branches was taken")
+    parser.add_argument(
+        "--form", choices=("plain", "compiled", "both"), default="both", help="which form of the decoder runs"
+    )
     parser.add_argument("--back", action="store_true", help="the clock of the first node may go back")
     parser.add_argument("--lying-disk", action="store_true", help="fsync does nothing: this must be found")
     parser.add_argument("--fault", help="put a fault into the product: a name of injected.py, or a number to draw one")
@@ -65,7 +76,7 @@ def _histories(given: Any) -> int:
     while count < given.histories and time.process_time() - began <= given.cpu:
         plan = Plan(
             given.seed + count, given.operations, given.source, only, given.lying_disk, given.calls,
-            given.fault is not None, given.back,
+            given.fault is not None, given.back, given.form,
         )  # fmt: skip
         count += 1
         if given.words:
@@ -103,7 +114,9 @@ def _import_all() -> None:
     import tailer
 
     for each in pkgutil.walk_packages(tailer.__path__, "tailer."):
-        if ".spark" not in each.name and ".jit" not in each.name and "compiled" not in each.name:
+        if each.name in OF_SPARK or (
+            ".spark" not in each.name and ".jit" not in each.name and "compiled" not in each.name
+        ):
             importlib.import_module(each.name)
 
 

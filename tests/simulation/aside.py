@@ -3,14 +3,13 @@ rows once there is one."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from tests.helpers.images.tables import ModelColumn, ModelTable
 from tests.simulation.consumers import ViolationError
 from tests.simulation.encoded import KEYSPACE
-from tests.simulation.logged import Ledger
+from tests.simulation.logged import Ledger, row_of
 from tests.simulation.operators import command
 
 LATER: Final = ModelTable(
@@ -23,7 +22,6 @@ CQL: Final = (
     f"CREATE TABLE {KEYSPACE}.later (k int, x int, a int, b text, PRIMARY KEY (k, x)) "
     f"WITH ID = {LATER.id} AND CLUSTERING ORDER BY (x ASC) AND cdc = true;"
 )
-_NESTED: Final = ("partition_key", "clustering", "columns", "range", "cells", "txn", "attrs")
 
 
 class Replays:
@@ -45,10 +43,7 @@ class Replays:
         return code
 
     def _take(self, line: bytes) -> None:
-        row: dict[str, Any] = json.loads(line)
-        for name in _NESTED:
-            if row[name] is not None:
-                row[name] = json.dumps(row[name], separators=(",", ":"), ensure_ascii=False)
+        row = row_of(line)
         event = row["event_id"]
         expected = self._ledger.aside.get(event)
         if expected is None:

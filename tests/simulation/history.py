@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from random import Random
-from typing import Any, Final
+from typing import Final
 
-from tests.simulation.aside import LATER, Replays
-from tests.simulation.consumers import Expected, Reader, ViolationError
-from tests.simulation.disk import Disk, failed
+from tests.simulation.aside import LATER
+from tests.simulation.cast import ADDRESS, HOME, Cast, Run
+from tests.simulation.consumers import ViolationError
+from tests.simulation.disk import failed
 from tests.simulation.hostile import attack
-from tests.simulation.imaged import SETTLED_SECONDS, CommandImages, ImageReader
-from tests.simulation.kept import KeptTables
-from tests.simulation.nodes import Node, Nodes, Work
-from tests.simulation.operations import Operation, Source
-from tests.simulation.operators import LOOKS, TOKEN, TOKENS, BatchReader, Serving, Visitor, cleaned, command
-from tests.simulation.server import Cluster
-from tests.simulation.service import Promises, Service
-from tests.simulation.sqlite_model import Files
-from tests.simulation.world import Process, World
+from tests.simulation.imaged import SETTLED_SECONDS
+from tests.simulation.nodes import Node, Work
+from tests.simulation.operations import Operation
+from tests.simulation.operators import LOOKS, cleaned, command
 
-HOME: Final = Path("/sim/log")
-ADDRESS: Final = "127.0.0.1:9043"
 SKEWS: Final = (1, 3_600, 86_400)
 """Seconds by which a server's clock jumps."""
 WRONG: Final = (-86_400, -3_600, -1, 0, 1, 3_600, 86_400)
 """Seconds by which a server's clock is wrong, where it goes back, too."""
 
-TOKEN_FILE: Final = HOME / "token"
 QUIET_SECONDS: Final = 30.0
 """So long after the last fault everything must have been delivered."""
 
@@ -49,44 +41,9 @@ FAILS: Final = {
 }
 """Which calls an error comes from."""
 
-Run = Callable[[], int | None]
 
-
-class History:
+class History(Cast):
     """One run of a history. Raises ViolationError if an invariant does not hold."""
-
-    def __init__(self, seed: int, operations: Sequence[Operation], *, source: Source, back: bool = False) -> None:
-        """`back`: the clock of the first node may go back."""
-        self.world = World(seed)
-        self.world.files = Files()
-        self.operations = operations
-        self.kills = self.failures = 0
-        self._machine = self.world.machine("node")
-        self._machine.disk.make_folder("/sim")
-        self._machine.disk.make_folder(str(HOME))
-        self._machine.disk.sync(self._machine.disk.root)
-        self._machine.disk.sync(self._machine.disk.find("/sim"))
-        self.readers: dict[str, Reader | ImageReader | KeptTables] = {}
-        self._servers: dict[str, Run] = {}
-        self._folders: list[Path] = []
-        self._nodes: list[Node] = []
-        self._items: list[Operation] = []
-        """What the service is to do."""
-        self.serving: Serving | None = None
-        self._replays: Replays | None = None
-        self._running: dict[str, Process] = {}
-        self._begins: dict[str, float] = {}
-        """Readers that begin late: behind which share of the operations."""
-        self._archive = HOME / "archive" if Random(f"{seed} archive").random() < 0.4 else None
-        if source == "node":
-            self._add_nodes(seed, back=back)
-        else:
-            self._add_service()
-
-    @property
-    def disk(self) -> Disk:
-        """Of the machine that all of it is on."""
-        return self._machine.disk
 
     def run(self) -> None:
         self._late = frozenset(self._begins)
@@ -98,70 +55,6 @@ class History:
         self._begins.clear()
         self._revive()
         self._settle()
-
-    # Who is there
-
-    def _add_nodes(self, seed: int, *, back: bool) -> None:
-        count = Random(f"{seed} nodes").choice((1, 1, 2, 3))
-        how = Random(f"{seed} server").choice(("none", "none", "definitions", "snapshot"))
-        pinned = how == "none" or Random(f"{seed} pinned").random() < 0.5
-        self._cluster = Nodes(seed, HOME, count, lambda: self._machine.wall_ns() // 1000, pinned=pinned, back=back)
-        self._nodes = self._cluster.all
-        for node in self._nodes:
-            self._machine.disk.make_folder(str(node.home))
-            self._servers[f"server {node.name}"] = lambda node=node: self._cluster.serve(node)
-        first = self._nodes[0]
-        Cluster.open_to = self._cluster
-        # Who does not know the ids of what no definition names ends with an error at it, or asks a server.
-        odd: dict[str, Any] = {"quarantine_tables": (LATER.id,)} if Random(f"{seed} odd").random() < 0.3 else {}
-        if odd:
-            self._replays = Replays("always", first.folder, first.ledger, HOME / "later.cql")
-        self._add_readers(first.folder, first.ledger, **({} if how == "none" else {"server": first.name}), **odd)
-        self._folders = [node.folder for node in self._nodes]
-        if Random(f"{seed} serves").random() < 0.4:
-            self.serving = Serving(first.folder, ADDRESS, HOME / "tokens.toml")
-            self.disk.make_file(str(TOKEN_FILE), TOKEN.encode())
-            self.disk.make_file(str(HOME / "tokens.toml"), TOKENS.encode())
-            self._servers["serve"] = self.serving.run
-            how_to_ask = {"address": f"http://{ADDRESS}", "token_file": TOKEN_FILE}
-            self.readers["remote"] = Reader("remote", first.folder, first.ledger, **how_to_ask, **odd)
-        state = HOME / "images"
-        words = [] if how == "none" else ["--server", ",".join(f"{node.name}={node.name}" for node in self._nodes)]
-        logs: dict[str, Path | str] = {node.name: node.folder for node in self._nodes}
-        if self.serving is not None and Random(f"{seed} images are remote").random() < 0.5:
-            logs[first.name] = f"http://{ADDRESS}"
-            words += ["--token-file", str(TOKEN_FILE)]
-        words += ["--quarantine-table", LATER.id] if odd else []
-        if Random(f"{seed} keeps").random() < 0.5:
-            self.readers["kept"] = KeptTables("kept", self.world, logs, first.folder, HOME, self._cluster, *words)
-        if how == "snapshot":
-            words += ["--from", "snapshot", "--consistency", "ALL"]
-            self._begins["images"] = Random(f"{seed} begins").random()
-        if count == 1 and how != "snapshot" and logs[first.name] == first.folder:
-            self.readers["images"] = ImageReader("images", first.folder, state, self._cluster, **odd)
-        else:
-            self.readers["images"] = CommandImages("images", first.folder, logs, state, self._cluster, *words)
-
-    def _add_service(self) -> None:
-        promises = Promises()
-        self._servers["service"] = lambda: Service(HOME, promises).serve(
-            lambda: self._items.pop(0) if self._items else None
-        )
-        self._folders = [HOME / "cdc_raw"]
-        self._add_readers(self._folders[0], promises)
-
-    def _add_readers(self, folder: Path, expected: Expected, **options: Any) -> None:
-        archived = {} if self._archive is None else {"archive": str(self._archive)}
-        tries = Random(f"{self.world.seed} tries").choice((1, 10))
-        self.readers["always"] = Reader("always", folder, expected, tries=tries, **options)
-        self.readers["lagging"] = Reader("lagging", folder, expected, **options, **archived)
-        whole = self._archive is not None
-        self.visitor = Visitor("visitor", folder, expected, whole=whole, **options, **archived)
-        if not expected.back:
-            # Who begins when the clock went back already may have nothing but ids to go by.
-            self.readers["visitor"] = self.visitor
-            self._begins["visitor"] = Random(f"{self.world.seed} visitor").random()
-        self._batch = BatchReader(folder, expected, whole=whole, **options, **archived)
 
     # What operations do
 
@@ -205,6 +98,8 @@ class History:
                     node.skew_ns = Random(operation.value).choice(WRONG) * 10**9
                 elif not node.back:
                     node.skew_ns += Random(operation.value).choice(SKEWS) * 10**9
+            case "restore":
+                self._restore(put_back=bool(operation.number))
             case "empty":
                 self._empty(self._nodes[0])
             case "network":
@@ -268,6 +163,18 @@ class History:
         node.down = not node.down
         if node.down:
             self._kill(f"server {node.name}")
+
+    def _restore(self, *, put_back: bool) -> None:
+        """A backup of a target is taken, or put back while nobody writes: what it lacks comes from the archive."""
+        if self._table is None or self._archive is None:
+            return
+        if not put_back:
+            self._table.keep()
+        elif "table" in self._running:
+            self.kills += 1
+            self._running["table"].kill()
+            self._table.put_back()
+            self._revive()
 
     def _empty(self, node: Node) -> None:
         """Somebody empties a node's commit-log folder while its server does not run: it counts its segments from its
@@ -391,6 +298,8 @@ class History:
     def _settle(self) -> None:
         """No more faults: everything is delivered, to everybody."""
         self.world.network.heal()
+        if self._spool is not None:
+            self._spool.web.is_well = True
         for process in self._running.values():
             process.before = None
         # Who begins only now has something to read.

@@ -45,7 +45,7 @@ class KeptTables(Comparing):
 
     @property
     def taken(self) -> int:
-        return self._world.files.changes
+        return self._world.files.changes(str(self._file))
 
     def run(self) -> int:
         """One run: until it is killed, or ends with an exit code."""

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tests.helpers.logs.frame import SectionPlace
 from tests.simulation.consumers import ViolationError
 from tests.simulation.database import Change
+
+_NESTED: Final = ("partition_key", "clustering", "columns", "range", "cells", "txn", "attrs")
+
+
+def row_of(line: bytes | str) -> dict[str, Any]:
+    """A change row of a line of JSON, as the Python API gives it."""
+    row: dict[str, Any] = json.loads(line)
+    for name in _NESTED:
+        if row[name] is not None:
+            row[name] = json.dumps(row[name], separators=(",", ":"), ensure_ascii=False)
+    return row
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ _KINDS: Final = {
     "kill reader": 8, "clean": 6, "kill at call": 8, "power loss": 1,
     "disk fails": 4, "wait": 1,
     "drop visitor": 1, "look": 3, "read": 2, "network": 1,
-    "odd": 2, "replay": 2, "clock": 1, "attack": 2, "empty": 1,
+    "odd": 2, "replay": 2, "clock": 1, "attack": 2, "empty": 1, "restore": 2,
 }  # fmt: skip
-"""How often each comes, of 118."""
+"""How often each comes, of 120."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final
 
+from tests.simulation.compiled import Form, choose
 from tests.simulation.consumers import ViolationError
 from tests.simulation.history import History
 from tests.simulation.operations import Operation, Source, drawn
@@ -24,7 +25,7 @@ SHORTEN_SECONDS: Final = 300.0
 class Plan:
     """Of one history. `only`: the numbers of the operations that are left, from 0 on; None for all of them.
     `lying_disk`: fsync does nothing. `calls`: with a digest of all calls. `injected`: there is a fault in the product,
-    and whatever it ends with is found. `back`: clocks go back.
+    and whatever it ends with is found. `back`: clocks go back. `form`: of the decoder.
     """
 
     seed: int
@@ -35,6 +36,7 @@ class Plan:
     calls: bool = False
     injected: bool = False
     back: bool = False
+    form: Form = "both"
 
     @property
     def operations(self) -> list[Operation]:
@@ -45,6 +47,7 @@ class Plan:
         """What runs it again."""
         words = f"python -m tests.simulation --seed {self.seed} --operations {self.length} --source {self.source}"
         words += " --back" if self.back else ""
+        words += "" if self.form == "both" else f" --form {self.form}"
         return words if self.only is None else f"{words} --only {','.join(map(str, self.only))}"
 
 
@@ -75,6 +78,7 @@ def played(plan: Plan) -> Outcome:
 
 def _played(plan: Plan) -> Outcome:
     operations = plan.operations
+    choose(plan.seed, plan.form)
     history = History(plan.seed, operations, source=plan.source, back=plan.back)
     if plan.lying_disk:
         history.disk.sync = lambda node: None  # type: ignore[method-assign]

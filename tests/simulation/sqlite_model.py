@@ -7,6 +7,8 @@ import errno
 import shutil
 import sqlite3
 import tempfile
+from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,18 +25,51 @@ _CODES: Final = {
 
 
 class Files:
-    """Of one history. `changes`: how many statements there were."""
+    """Of one history."""
 
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="cdc-tail-simulated-", dir="/dev/shm"))
-        self.changes = 0
+        self._changes = Counter[Path]()
 
     def file(self, path: str) -> Path:
         """Where a file of the simulation really is."""
         return self._folder / path.strip("/").replace("/", "-")
 
+    def changes(self, path: str) -> int:
+        """How many statements there were that change a file."""
+        return self._changes[self.file(path)]
+
+    def changes_in(self, file: Path) -> None:
+        """One more."""
+        self._changes[file] += 1
+
+    def keep(self, path: str) -> None:
+        """A copy of what is committed, in place of the last one."""
+        if self.file(path).exists():
+            with (
+                closing(sqlite3.Connection(self.file(path))) as now,
+                closing(sqlite3.Connection(self._kept(path))) as kept,
+            ):
+                now.backup(kept)
+
+    def put_back(self, path: str) -> bool:
+        """Whether there was a copy: the file is as it was then. No process has it open."""
+        if not self._kept(path).exists():
+            return False
+        _copy(self._kept(path), self.file(path))
+        self.changes_in(self.file(path))
+        return True
+
+    def _kept(self, path: str) -> Path:
+        return self.file(path).with_suffix(".kept")
+
     def close(self) -> None:
         shutil.rmtree(self._folder)
+
+
+def _copy(source: Path, target: Path) -> None:
+    with closing(sqlite3.Connection(source)) as here, closing(sqlite3.Connection(target)) as there:
+        here.backup(there)
 
 
 class Connection:
@@ -42,18 +77,22 @@ class Connection:
 
     def __init__(self, path: Any, **_: Any) -> None:
         process = this_process()
-        self._step("open")
         self._files = this_world().files
-        self._real = sqlite3.Connection(
-            self._files.file(str(path)), timeout=0.0, isolation_level=None, check_same_thread=False
-        )
+        self._file = self._files.file(str(path))
+        self._step("open")
+        self._real = sqlite3.Connection(self._file, timeout=0.0, isolation_level=None, check_same_thread=False)
         self._real.execute("PRAGMA synchronous = OFF")
         self._process = process
         self._number = process.descriptor(self)
 
     def execute(self, statement: str, values: Any = ()) -> sqlite3.Cursor:
-        self._step("read" if statement.startswith(("SELECT", "PRAGMA", "BEGIN")) else "write")
-        return self._real.execute(statement, values)
+        changes = not statement.startswith(("SELECT", "PRAGMA", "BEGIN"))
+        self._step("write" if changes else "read")
+        try:
+            return self._real.execute(statement, values)
+        finally:
+            if changes:
+                self._files.changes_in(self._file)
 
     def executemany(self, statement: str, rows: Any) -> sqlite3.Cursor:
         self._step("write")
@@ -73,13 +112,9 @@ class Connection:
         """Its process ended."""
         self._real.close()
 
-    @staticmethod
-    def _step(call: str) -> None:
-        world = this_world()
-        if call == "write":
-            world.files.changes += 1
+    def _step(self, call: str) -> None:
         try:
-            world.step(call)
+            this_world().step(call)
         except OSError as failed:
             error = sqlite3.OperationalError(str(failed))
             error.sqlite_errorcode = _CODES[failed.errno or errno.EIO]

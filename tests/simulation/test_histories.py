@@ -11,7 +11,7 @@ import pytest
 
 def simulated(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.simulation", *words]
-    given = {**os.environ, "PYTHONHASHSEED": "0", "CDC_TAIL_JIT": "0"}
+    given = {**os.environ, "PYTHONHASHSEED": "0"}
     return subprocess.run(command, capture_output=True, text=True, timeout=600, env=given, check=False)
 
 

@@ -8,11 +8,13 @@ from random import Random
 from typing import Any, Final
 
 from tests.simulation.aside import LATER, Replays
+from tests.simulation.command_rows import CommandRows
 from tests.simulation.consumers import Comparing, Expected, Reader
-from tests.simulation.disk import Disk
+from tests.simulation.disk import Disk, File
 from tests.simulation.imaged import CommandImages, ImageReader
 from tests.simulation.kept import KeptTables
 from tests.simulation.micro_batches import MicroBatches
+from tests.simulation.narrow import Narrow
 from tests.simulation.nodes import Node, Nodes
 from tests.simulation.operations import Operation, Source
 from tests.simulation.operators import TOKEN, TOKENS, BatchReader, Serving, Visitor
@@ -43,7 +45,7 @@ class Cast:
         self._machine.disk.make_folder(str(HOME))
         self._machine.disk.sync(self._machine.disk.root)
         self._machine.disk.sync(self._machine.disk.find("/sim"))
-        self.readers: dict[str, Reader | Comparing | MicroBatches] = {}
+        self.readers: dict[str, Reader | Comparing | MicroBatches | CommandRows] = {}
         self._servers: dict[str, Run] = {}
         self._folders: list[Path] = []
         self._nodes: list[Node] = []
@@ -54,6 +56,8 @@ class Cast:
         self._table: RowTable | None = None
         self._spool: Spool | None = None
         self._running: dict[str, Process] = {}
+        self._rotten: list[tuple[File, int, int]] = []
+        """Of each file that a bit of has flipped: which byte, and what it was."""
         self._begins: dict[str, float] = {}
         """Readers that begin late: behind which share of the operations."""
         self._archive = HOME / "archive" if Random(f"{seed} archive").random() < 0.4 else None
@@ -87,6 +91,10 @@ class Cast:
         self._add_targets(first.folder, first.ledger, *words)
         if Random(f"{seed} spark").random() < 0.4:
             self._add_query(self._nodes, how != "none", bool(odd))
+        if not back and Random(f"{seed} narrow").random() < 0.3:
+            options = {**({} if how == "none" else {"server": first.name}), **odd}
+            chance = Random(f"{seed} tables")
+            self.readers["narrow"] = Narrow("narrow", first.folder, first.ledger, chance, **options)
         if odd:
             self._replays = Replays("always", first.folder, first.ledger, HOME / "later.cql")
         self._add_readers(first.folder, first.ledger, **({} if how == "none" else {"server": first.name}), **odd)
@@ -107,6 +115,9 @@ class Cast:
         words += ["--quarantine-table", LATER.id] if odd else []
         if Random(f"{seed} keeps").random() < 0.5:
             self.readers["kept"] = KeptTables("kept", self.world, logs, first.folder, HOME, self._cluster, *words)
+        if not back and Random(f"{seed} rows").random() < 0.3:
+            chance, expected = Random(f"{seed} saves"), {node.name: node.ledger for node in self._nodes}
+            self.readers["rows"] = CommandRows("rows", first.folder, logs, expected, chance, *words)
         if how == "snapshot":
             words += ["--from", "snapshot", "--consistency", "ALL"]
             self._begins["images"] = Random(f"{seed} begins").random()

@@ -44,6 +44,14 @@ class Expected(Protocol):
         """The segment of a row, and which of its rows it is."""
         ...
 
+    def entry_of(self, number: int) -> tuple[int, str]:
+        """The first row of the entry that a row is of, and the entry's position as text."""
+        ...
+
+    def first_of(self, segment: int) -> int:
+        """The number of the first row that stands in a segment or behind it."""
+        ...
+
     def count(self) -> int:
         """How many must have come by now, if nothing is under way."""
         ...
@@ -63,6 +71,10 @@ class Consumer:
         """What the last error tells an operator to do."""
         self._in_vain = 0
         """Number of runs in succession that ended with an error before anything was delivered."""
+
+    def try_again(self) -> None:
+        """A person has removed the cause of its errors."""
+        self._in_vain = 0
 
     def _ended(self, error: str, code: int) -> int:
         """Count a run that ended with an error; its supervisor waits a moment. Returns the exit code."""
@@ -124,6 +136,11 @@ class Reader(Consumer):
         self._next: dict[int, int] = {}
         self._unconfirmed: set[int] = set()
         self._again: set[int] = set()
+
+    @property
+    def expected(self) -> Expected:
+        """The rows that must come."""
+        return self._expected
 
     def run(self) -> int:
         """One run: until it is killed, or ends with an exit code."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
 from tests.simulation.aside import LATER
 from tests.simulation.cast import ADDRESS, HOME, Cast, Run
 from tests.simulation.consumers import ViolationError
-from tests.simulation.disk import failed
+from tests.simulation.disk import File, failed
 from tests.simulation.hostile import attack
 from tests.simulation.imaged import SETTLED_SECONDS
 from tests.simulation.nodes import Node, Work
 from tests.simulation.operations import Operation
-from tests.simulation.operators import LOOKS, cleaned, command
+from tests.simulation.operators import LOOKS, Place, Visitor, cleaned, command
+from tests.simulation.targets import RowTable
 
 SKEWS: Final = (1, 3_600, 86_400)
 """Seconds by which a server's clock jumps."""
@@ -72,10 +73,14 @@ class History(Cast):
                     self._start("cleaner")
             case "drop visitor":
                 self._drop_visitor()
+            case "move":
+                self._move(operation.value)
             case "look":
                 self._start("operator", self._looks(operation.value))
             case "read":
-                self._start("batch", self._batch.run)
+                random = Random(operation.value) if operation.number else None
+                had = self.readers["always"].taken
+                self._start("batch", lambda: self._batch.run(random, had))
             case "odd":
                 if self._replays is not None:
                     self._cluster.write_odd(operation.value, LATER)
@@ -98,6 +103,9 @@ class History(Cast):
                     node.skew_ns = Random(operation.value).choice(WRONG) * 10**9
                 elif not node.back:
                     node.skew_ns += Random(operation.value).choice(SKEWS) * 10**9
+            case "rot":
+                self._mend()
+                self._rot(self._nodes[operation.value % len(self._nodes)], Random(operation.value))
             case "restore":
                 self._restore(put_back=bool(operation.number))
             case "empty":
@@ -115,27 +123,64 @@ class History(Cast):
                 self._tell_server(operation)
 
     def _drop_visitor(self) -> None:
-        """Nobody starts it again until it is dropped: where a run of the command fails, the operator gives it again."""
-        if "visitor" in self._begins or "visitor" not in self.readers or not self.visitor.taken:
-            return
-        self._begins["visitor"] = 2.0
-        self._kill("visitor")
-        codes: list[int] = []
+        """Nobody starts it again until it is dropped."""
+        if self._rests("visitor"):
+            code = self._given("visitor", ["consumers", str(self._folders[0]), "drop", "visitor"], (0,))
+            assert code == 0, code
+            self.visitor.dropped()
+            self._goes_on("visitor")
 
-        def drop() -> int:
-            codes.append(command(["consumers", str(self._folders[0]), "drop", "visitor"]))
-            return codes[-1]
+    def _move(self, value: int) -> None:
+        """A consumer is put somewhere else by hand: one anywhere, one that feeds a target back."""
+        random = Random(f"{self.world.seed} move {value}")
+        name = random.choice(("visitor", "table"))
+        reader = self.readers.get(name)
+        if not isinstance(reader, (Visitor, RowTable)) or reader.behind(random) is None or not self._rests(name):
+            return
+        place = Place(self.disk, self._folders[0], reader.expected)
+        text = random.choice(("earliest", "latest", "row", "row")) if name == "visitor" else "row"
+        if text == "row":
+            number = reader.behind(random)
+            assert number is not None
+            first, text = reader.expected.entry_of(number)
+        before = place.rows()
+        code = self._given(name, ["consumers", str(self._folders[0]), "seek", name, text], (0, 2, 3, 5))
+        if code == 0 and isinstance(reader, Visitor):
+            match text:
+                case "earliest":
+                    reader.moved(before[0], place.rows()[0])
+                case "latest":
+                    reader.moved(before[1], reader.expected.count())
+                case _:
+                    reader.moved(first, first)
+        self._goes_on(name)
+
+    def _rests(self, name: str) -> bool:
+        """Whether a consumer that is registered ends now, and nobody starts it again."""
+        if name in self._begins or name not in self.readers or not self.readers[name].taken:
+            return False
+        self._begins[name] = 2.0
+        self._kill(name)
+        return True
+
+    def _goes_on(self, name: str) -> None:
+        del self._begins[name]
+        self._revive()
+
+    def _given(self, name: str, words: Sequence[str], codes: Sequence[int]) -> int:
+        """What a command of an operator ended with, who gives it again until it ends with one of these codes."""
+        ended: list[int] = []
+
+        def give() -> int:
+            ended.append(command(words))
+            return ended[-1]
 
         for _ in range(DROPS_MAX):
-            self._start("operator", drop)
+            self._start("operator", give)
             self._until(lambda: not self._is_alive("operator"), 60.0)
-            if codes and codes[-1] == 0:
-                break
-        else:
-            raise ViolationError(f"a consumer cannot be dropped: exit {codes}")
-        self.visitor.dropped()
-        del self._begins["visitor"]
-        self._revive()
+            if ended and ended[-1] in codes:
+                return ended[-1]
+        raise ViolationError(f"`cdc-tail {' '.join(words)}` does not work: exit {ended}")
 
     def _looks(self, value: int) -> Run:
         places = {"log": str(self._folders[0]), "archive": str(self._archive or HOME / "archive")}
@@ -163,6 +208,33 @@ class History(Cast):
         node.down = not node.down
         if node.down:
             self._kill(f"server {node.name}")
+
+    def _rot(self, node: Node, random: Random) -> None:
+        """A bit of a segment that is closed flips. Where there is an archive it could get there, and stay."""
+        raw = str(node.folder)
+        if self._archive is not None or not self.disk.exists(raw):
+            return
+        logs = [name for name in self.disk.names(self.disk.find(raw), raw) if name.endswith(".log")]
+        closed = [name for name in sorted(logs) if not self.disk.exists(f"{node.home}/commitlog/{name}")]
+        if not closed:
+            return
+        name = random.choice(closed)
+        file = self.disk.find(f"{raw}/{name}")
+        assert isinstance(file, File), name
+        places = [place for place, _, _ in node.ledger.written[int(name.split("-")[-1].removesuffix(".log"))]]
+        place = random.choice(places)
+        at = random.randrange(place.at, place.end)
+        self._rotten.append((file, at, file.content[at]))
+        file.content[at] ^= 1 << random.randrange(8)
+
+    def _mend(self) -> None:
+        """Operators put back from a copy what has rotten, and start whoever ended for it."""
+        for file, at, byte in self._rotten:
+            file.content[at] = byte
+        if self._rotten:
+            for reader in self.readers.values():
+                reader.try_again()
+        self._rotten.clear()
 
     def _restore(self, *, put_back: bool) -> None:
         """A backup of a target is taken, or put back while nobody writes: what it lacks comes from the archive."""
@@ -298,6 +370,7 @@ class History(Cast):
     def _settle(self) -> None:
         """No more faults: everything is delivered, to everybody."""
         self.world.network.heal()
+        self._mend()
         if self._spool is not None:
             self._spool.web.is_well = True
         for process in self._running.values():

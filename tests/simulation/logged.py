@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -80,12 +81,13 @@ class Ledger:
         """Whether it is durable."""
         return id(change) in self._changes
 
-    def number_of(self, row: dict[str, Any]) -> int:
+    def number_of(self, row: dict[str, Any], masked: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> int:
+        """See `Expected`. `masked`: what masks make of a row that is expected."""
         place = (row["segment"], row["offset"], row["row"])
         number = self._numbers.get(place)
         if number is None:
             raise ViolationError(f"a row came that is not durable: {row}")
-        expected = self._rows[number]
+        expected = self._rows[number] if masked is None else masked(self._rows[number])
         differing = {name: (value, row[name]) for name, value in expected.items() if row[name] != value}
         if differing:
             raise ViolationError(f"the row {row['event_id']} differs (expected, found): {differing}")
@@ -95,6 +97,20 @@ class Ledger:
         """The segment of a row, and which of its rows it is."""
         segment = self._segments[number]
         return segment, self._in_segment[segment].index(number)
+
+    def entry_of(self, number: int) -> tuple[int, str]:
+        """The first row of the entry that a row is of, and the entry's position as text."""
+        row = self._rows[number]
+        at = row["segment"], row["offset"]
+        return self._numbers[*at, 0], "{}:{}".format(*at)
+
+    def first_of_tables(self, tables: Collection[str], first: int, end: int) -> int | None:
+        """The first row of these tables of those from one on, before another one; None where there is none."""
+        return next((number for number in range(first, end) if self._rows[number]["table"] in tables), None)
+
+    def first_of(self, segment: int) -> int:
+        """The number of the first row that stands in a segment or behind it."""
+        return next((number for number, each in enumerate(self._segments) if each >= segment), len(self._rows))
 
     def count(self) -> int:
         return len(self._rows)

@@ -12,10 +12,10 @@ _KINDS: Final = {
     "write": 40, "alter": 3, "truncate": 1, "down": 1, "sync": 20, "roll": 6, "crash": 2, "drain": 2,
     "kill reader": 8, "clean": 6, "kill at call": 8, "power loss": 1,
     "disk fails": 4, "wait": 1,
-    "drop visitor": 1, "look": 3, "read": 2, "network": 1,
-    "odd": 2, "replay": 2, "clock": 1, "attack": 2, "empty": 1, "restore": 2,
+    "drop visitor": 1, "move": 2, "look": 3, "read": 2, "network": 1,
+    "odd": 2, "replay": 2, "clock": 1, "attack": 2, "empty": 1, "restore": 2, "rot": 2,
 }  # fmt: skip
-"""How often each comes, of 120."""
+"""How often each comes, of 124."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Operation:
 _OF: Final = {
     "node": (
         "alter", "truncate", "down", "roll", "crash", "wait", "network", "odd", "replay", "clock", "attack",
-        "empty",
+        "empty", "rot",
     ),
     "service": ("power loss", "crash"),
 }  # fmt: skip
@@ -65,7 +65,7 @@ def _one(random: Random, kinds: dict[str, int], value: int, source: Source) -> O
             )
         case "clean":
             who = "cleaner"
-        case "look" | "drop visitor" | "read" | "replay":
+        case "look" | "drop visitor" | "move" | "read" | "replay":
             who = "operator"
         case "network":
             who = "network"

@@ -6,10 +6,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 from tests.simulation import commands, hostile
 from tests.simulation.consumers import BUG, Consumer, Expected, Reader, ViolationError
+from tests.simulation.disk import Disk
 
 LOOKS: Final = (
     ("status", "{log}"),
@@ -61,6 +63,21 @@ def command(words: Sequence[str], heard: commands.Heard = lambda line: None) -> 
     return code
 
 
+class Place:
+    """The rows of a log that its folder has."""
+
+    def __init__(self, disk: Disk, folder: Path, expected: Expected) -> None:
+        self._disk, self._folder, self._expected = disk, str(folder), expected
+
+    def rows(self) -> tuple[int, int]:
+        """The number of the first one that it has, and of the first one of its last segment."""
+        names = self._disk.names(self._disk.find(self._folder), self._folder)
+        there = sorted(int(name.split("-")[-1].removesuffix(".log")) for name in names if name.endswith(".log"))
+        if not there:
+            return self._expected.count(), self._expected.count()
+        return self._expected.first_of(there[0]), self._expected.first_of(there[-1])
+
+
 class Serving:
     """`cdc-tail serve` of a log: its supervisor starts it again a moment after its end."""
 
@@ -81,10 +98,23 @@ class Visitor(Reader):
         super().__init__(name, folder, expected, **options)
         self._whole = whole
         self._begins = True
+        self._range: tuple[int, int] | None = None
+        """Where it was put, the rows that may come next."""
+
+    def behind(self, random: Random) -> int | None:
+        """Some row that it may be put at."""
+        count = self.expected.count()
+        return random.randrange(count) if count else None
+
+    def moved(self, first: int, last: int) -> None:
+        """It goes on with one of the rows from `first` to `last`."""
+        self.dropped()
+        self._range = first, last
 
     def dropped(self) -> None:
         """It is known nowhere any more."""
         self._begins = True
+        self._range = None
         self.taken = self._confirmed = 0
         for kept in (self._had, self._next, self._unconfirmed):
             kept.clear()
@@ -97,7 +127,10 @@ class Visitor(Reader):
 
     def _first(self, row: dict[str, Any]) -> int:
         number = self._expected.number_of(row)
-        if self._whole and number != 0:
+        if self._range is not None:
+            if not self._range[0] <= number <= self._range[1]:
+                raise ViolationError(f"{self.name} was put at rows {self._range}, and goes on with row {number}")
+        elif self._whole and number != 0:
             raise ViolationError(f"{self.name} begins with row {number}, and an archive has those before it")
         return number
 
@@ -111,17 +144,24 @@ class BatchReader(Consumer):
         self.end = 0
         """Number of the row behind the last one that the last run gave."""
 
-    def run(self) -> int:
+    def run(self, random: Random | None = None, count: int = 0) -> int:
+        """One read: of all that is there, or of some of the first `count` rows."""
         import tailer
         from tailer.errors import CdcError
 
-        at: int | None = None
+        if random is None or not count:
+            between, first, last = {}, None, None
+        else:
+            first, start = self._expected.entry_of(random.randrange(count))
+            last, end = self._expected.entry_of(random.randrange(first, count))
+            between = {"start": start, "end": end}
+        at = first if first is not None else 0 if self._whole else None
         try:
             named = {} if self._expected.node is None else {"node": self._expected.node}
-            for batch in tailer.open(self._folder, **named, **self._options).read():
+            for batch in tailer.open(self._folder, **named, **self._options).read(**between):
                 for row in batch.to_pylist():
                     number = self._expected.number_of(row)
-                    expected = at if at is not None else 0 if self._whole else number
+                    expected = number if at is None else at
                     if number != expected and not self._expected.back:
                         raise ViolationError(f"a batch read got row {number} in place of row {expected}")
                     at = number + 1
@@ -129,6 +169,8 @@ class BatchReader(Consumer):
             return self._ended(f"exit {error.code}: {error.sentence()}", error.code)
         except OSError as error:
             return self._ended(str(error), 8)
+        if last is not None and at != last and not self._expected.back:
+            raise ViolationError(f"a batch read from row {first} ends before row {at} in place of row {last}")
         self.end = at or 0
         return 0
 

@@ -38,6 +38,8 @@ class Promises:
         self._order: list[int] = []
         """The rows of the log, as the first reader was given them."""
         self._numbers: dict[int, int] = {}
+        self._places: list[tuple[int, int]] = []
+        """Segment and offset of each row."""
 
     def number_of(self, row: dict[str, Any]) -> int:
         item = json.loads(row["partition_key"])["number"]
@@ -51,11 +53,21 @@ class Promises:
         if self._order and item < self._order[-1]:
             raise ViolationError(f"item {item} came behind item {self._order[-1]}")
         self._numbers[item] = len(self._order)
+        self._places.append((row["segment"], row["offset"]))
         self._order.append(item)
         return self._numbers[item]
 
     def place_of(self, number: int) -> tuple[int, int]:
         raise NotImplementedError("no service's clock goes back")
+
+    def entry_of(self, number: int) -> tuple[int, str]:
+        """The row's own, of those that came to somebody."""
+        number = min(number, len(self._places) - 1)
+        return number, "{}:{}".format(*self._places[number])
+
+    def first_of(self, segment: int) -> int:
+        """The number of the first row that stands in a segment or behind it."""
+        return next((number for number, (each, _) in enumerate(self._places) if each >= segment), len(self._places))
 
     def count(self) -> int:
         """What was acknowledged and came to nobody yet comes behind the others."""

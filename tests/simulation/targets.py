@@ -83,6 +83,16 @@ class RowTable(_RowTarget):
     def taken(self) -> int:
         return self._world.files.changes(str(self._file))
 
+    @property
+    def expected(self) -> Expected:
+        """The rows that must come."""
+        return self._expected
+
+    def behind(self, random: Random) -> int | None:
+        """Some row that it has."""
+        there = [self._expected.number_of(row) for row in self.rows()]
+        return random.choice(there) if there else None
+
     def keep(self) -> None:
         """Take a backup of it."""
         self._world.files.keep(str(self._file))

@@ -243,14 +243,10 @@ class Definitions:
 
     def is_newest(self, key: bytes, at: Position) -> bool:
         """Whether a native log's table had the definition of this key last, at a position."""
-        id = key[:TABLE_ID_BYTES].hex()
-        return self._history.native_key(id, at) == key.hex()
+        return self._history.native_key(key[:TABLE_ID_BYTES].hex(), at) == key.hex()
 
     def typed(self, table: str, start: Position, options: TypedOptions) -> TypedTable:
-        """The typed form of `keyspace.table` for rows from `start` on, by what is known now.
-
-        DefinitionError if nothing defines it.
-        """
+        """Its typed form for rows from `start` on, by what is known now. DefinitionError if nothing defines it."""
         of_name = [known for known in self.latest().values() if known.name == table]
         if not of_name:
             raise nothing_defines((table,), self.latest().values(), may_come=False)
@@ -293,8 +289,12 @@ class Definitions:
         return [*notices, *self.durability.take_notices()]
 
     def _since(self, id: str) -> Position:
-        event = self._history.source_of(id)
-        return BEGINNING if event is None else event.at
+        return BEGINNING if (event := self._history.source_of(id)) is None else event.at
+
+    def catch_up(self) -> None:
+        """`sync`, with what others have journaled by now."""
+        self._journal.refresh()
+        self.sync()
 
     def sync(self) -> None:
         """Take in what the journal has beyond what is known here: this run's own records, and those of others."""

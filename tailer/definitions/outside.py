@@ -151,13 +151,13 @@ class OutsideSources:
 
         What the server says of this table counts from the entry on, and says nothing of other tables. A table is asked
         for once; one that the server does not know again when RETRY_SECONDS have passed. CdcError where the server
-        does not respond.
+        does not respond. Another consumer of the journal may have learnt of it meanwhile, before the table was dropped.
         """
         told = self._peers is not None and self._ask_peers(self._peers, at, table=table)
         if told and table in self._known.history.as_of(at):
             return True
         if self._server is None:
-            return False
+            return self._known_by_now(table, at)
         response = self._tables.get(table)
         if response is None and self._clock() - self._missing.get(table, float("-inf")) >= RETRY_SECONDS:
             try:
@@ -168,10 +168,13 @@ class OutsideSources:
             self._read_ahead()
             response.rows = of_table(response.rows, table)
             self._missing[table] = self._clock()
-        if response is None or not response.rows:
-            return False
-        self._tables[table] = response
-        self._known.add(response.rows, self._source, at, asked=response.asked)
+        if response is not None and response.rows:
+            self._tables[table] = response
+            self._known.add(response.rows, self._source, at, asked=response.asked)
+        return self._known_by_now(table, at)
+
+    def _known_by_now(self, table: str, at: Position) -> bool:
+        self._known.catch_up()
         return table in self._known.history.as_of(at)
 
     def ask_anew(self, table: str, at: Position) -> bool:

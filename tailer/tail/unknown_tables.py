@@ -41,11 +41,11 @@ class UnknownTables:
         self._learnt: set[tuple[str, Position]] = set()
 
     def learn(self, error: UnknownTableError, at: Position) -> bool:
-        """Ask the server for the table of an entry; whether a definition is known now.
+        """Look up, or ask for, the table of an entry; whether a definition is known now.
 
         Raises what keeps the server from answering: an entry is not put aside because nobody could be asked.
         """
-        if error.table in self._named or not self._outside.asks or (error.table, at) in self._learnt:
+        if error.table in self._named or (error.table, at) in self._learnt:
             return False
         known = self._outside.ask_for_table(error.table, at)
         if known:

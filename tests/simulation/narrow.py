@@ -54,11 +54,17 @@ class Narrow(Reader):
         return number + 1
 
     def _masked(self, expected: dict[str, Any]) -> dict[str, Any]:
-        if expected["table"] != ALWAYS or expected["columns"] is None:
+        if expected["table"] != ALWAYS:
             return expected
-        columns = json.loads(expected["columns"])
-        shown = {name: None if name == NULL else value for name, value in columns.items() if name != LEFT_OUT}
-        return {**expected, "columns": json.dumps(shown, separators=(",", ":"), ensure_ascii=False)}
+        shown = {name: self._without(expected[name], {LEFT_OUT}) for name in ("columns", "cells")}
+        if shown["columns"] is not None:
+            columns = json.loads(shown["columns"])
+            shown["columns"] = _json({name: None if name == NULL else value for name, value in columns.items()})
+        return {**expected, **shown, "cells": None if shown["cells"] == "{}" else shown["cells"]}
+
+    @staticmethod
+    def _without(text: str | None, names: set[str]) -> str | None:
+        return None if text is None else _json({k: v for k, v in json.loads(text).items() if k not in names})
 
     def has_all(self) -> bool:
         return self._ledger.first_of_tables({ALWAYS}, self._next, self._ledger.count()) is None
@@ -68,3 +74,7 @@ class Narrow(Reader):
         if missed is not None:
             last = self.errors[-1] if self.errors else "no error was reported"
             raise ViolationError(f"{self.name} lacks row {missed} and what comes behind it; {last}")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)

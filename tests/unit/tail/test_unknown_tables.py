@@ -15,6 +15,7 @@ import pytest
 
 from tailer.errors import DefinitionError
 from tailer.state.quarantine import Quarantine, quarantine_path, whole_records
+from tailer.tail.unknown_tables import UnknownTables
 from tests.helpers.asked_server import AskedServer
 from tests.helpers.cli import Result, run_cli
 from tests.helpers.log_writer import (
@@ -313,3 +314,25 @@ def test_a_table_that_a_response_put_behind_a_later_gap_is_read_where_its_rows_s
     server.knows(A, PLAIN, B)
     result = follow(log, "--server", "db")
     assert (result.code, keys(result), aside(log)) == (0, [3, 4], [])
+
+
+@pytest.mark.parametrize("asks", [True, False])
+def test_what_another_consumer_has_learnt_meanwhile_is_looked_up_before_an_entry_goes_aside(
+    log: LogFolder, server: AskedServer, monkeypatch: pytest.MonkeyPatch, asks: bool
+) -> None:
+    """The table was dropped when the server was asked for it. Another consumer had asked while it was there."""
+    learn, others = UnknownTables.learn, list[Result]()
+
+    def meanwhile(self: UnknownTables, *args: Any) -> bool:
+        if not others:
+            others.append(Result(0, "", ""))
+            server.knows(A, PLAIN, B)
+            others[0] = follow(log, "--server", "db", consumer="other")
+            server.knows(A, PLAIN)
+        return learn(self, *args)
+
+    server.knows(A, PLAIN)
+    monkeypatch.setattr(UnknownTables, "learn", meanwhile)
+    result = follow(log, *(["--server", "db"] if asks else []))
+    assert (others[0].code, keys(others[0])) == (0, [1, 2, 3, 9])
+    assert (result.code, keys(result), aside(log)) == (0, [1, 2, 3, 9], [])

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, partial
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from tailer.definitions.history import DefinitionHistory
 from tailer.position import Position, Span
 from tailer.reading.task import Change, DefinitionsById
 from tailer.schema.builtin import builtin_definitions
-from tailer.schema.follow import SchemaState
 from tailer.schema.model import TableDefinition
 from tailer.state.journal_records import LOG
-
-_BEFORE_ALL: Final = Position(-1, 0)
 
 
 @cache
@@ -45,7 +42,7 @@ class DefinitionsAtSpans:
     def of(self, span: Span) -> SpanDefinitions:
         """The definitions that the rows of a span need."""
         history, appeared = self._history, self._history.stands_behind(span.segment) is not None
-        if history.late(span.segment) or (appeared and not history.has_native):
+        if history.late(span.segment) or (appeared and not history.native):
             return self._late_definitions(span)
         return SpanDefinitions(self._valid(span), self._changes(span))
 
@@ -67,7 +64,7 @@ class DefinitionsAtSpans:
         """For a segment behind the position: its own changes count inside it, whatever was planned meanwhile."""
         start, end = Position(span.segment, span.start), Position(span.segment, span.end)
         if (behind := self._history.stands_behind(span.segment)) is not None:
-            state, own = self._appeared(span.segment, behind), []
+            state, own = self._history.state_before(span.segment, behind), []
         else:
             state, inside = self._history.state_at(start), self._history.records(start, end)
             own = [(record.at, partial(self._history.merge, state, record)) for record in inside]
@@ -79,13 +76,3 @@ class DefinitionsAtSpans:
         base: DefinitionsById = {**builtin(), **state.definitions}
         made = [Change(at.offset, apply()) for at, apply in sorted(own, key=lambda item: item[0])]
         return SpanDefinitions(base, tuple(change for change in made if change.definitions))
-
-    def _appeared(self, segment: int, behind: Position) -> SchemaState:
-        """The merged rows at the beginning of a segment that appeared below others: what counted behind these, without
-        what stands in the segment itself, or in one that appeared behind it."""
-        state = SchemaState()
-        for record in self._history.records(_BEFORE_ALL, behind):
-            found = 0 if record.found is None else record.found.segment
-            if not (found >= segment and self._history.stands_behind(found) == behind):
-                self._history.merge(state, record)
-        return state

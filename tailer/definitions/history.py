@@ -26,7 +26,8 @@ from tailer.definitions.evidence import (
     written,
 )
 from tailer.definitions.held_back import as_they_count, holds_back, order_of
-from tailer.definitions.versions import OutOfOrder
+from tailer.definitions.native import NativeDefinitions
+from tailer.definitions.versions import BEFORE_ALL, OutOfOrder
 from tailer.position import Position
 from tailer.schema.compare import created_again
 from tailer.schema.follow import SchemaState
@@ -73,7 +74,8 @@ class DefinitionHistory:
         self._positions: list[Position] = []
         self._of_key: dict[str, list[int]] = {}
         self._of_entry: dict[Position, DefinitionEvent] = {}
-        self._native: dict[str, list[DefinitionRecord]] = {}
+        self.native = NativeDefinitions()
+        """Those of a native log's tables."""
         self._reported: list[tuple[SchemaRecord, dict[Key, SchemaDelta]]] = []
         self._evidenced: tuple[tuple[int, int], Evidence] | None = None
         self._generation = self._cached = self.newest_number = 0
@@ -88,8 +90,7 @@ class DefinitionHistory:
     @property
     def newest(self) -> Mapping[str, TableDefinition]:
         """The newest definition of every table, by table id; dropped ones too."""
-        native = {id: held[-1].definition for id, held in self._native.items()}
-        return MappingProxyType({**self._state.definitions, **native})
+        return MappingProxyType({**self._state.definitions, **self.native.newest()})
 
     @property
     def gc_grace(self) -> Mapping[str, int]:
@@ -98,8 +99,7 @@ class DefinitionHistory:
 
     def newest_of(self, id: str) -> TableDefinition | None:
         """The newest definition of one table; a dropped one too."""
-        native = self._native.get(id)
-        return native[-1].definition if native else self._state.definitions.get(id)
+        return self.native.newest_of(id) or self._state.definitions.get(id)
 
     def definition_at(self, id: str, at: Position) -> TableDefinition | None:
         """The definition that a table of a server has for an entry at a position; a dropped one too."""
@@ -110,32 +110,15 @@ class DefinitionHistory:
     def versions_of(self, id: str) -> list[tuple[Position, TableDefinition]]:
         """All definitions that a table had, in order, each with where the first entry begins whose rows have it: rows
         that tell of a change of definitions have the new one."""
-        if id in self._native:
-            return [(record.at, record.definition) for record in self._native[id]]
-        return self._out_of_order.versions([self._events[number] for number in self._of_key.get(id, ())], id)
+        if id in self.native:
+            return self.native.versions(id)
+        events = [self._events[number] for number in self._of_key.get(id, ())]
+        return self._out_of_order.versions(events, id, lambda *where: self.state_before(*where).definitions.get(id))
 
     def newest_at(self, at: Position) -> Mapping[str, TableDefinition]:
         """The definition that every table had last at a position, by table id."""
         known = {key: held for key, held in self.as_of(at).items() if not is_native(key)}
-        for id, held in self._native.items():
-            if count := bisect_right(held, at, key=lambda record: record.at):
-                known[id] = held[count - 1].definition
-        return known
-
-    def native_key(self, id: str, at: Position) -> str | None:
-        """The key of the definition that a native log's table had last at `at`; None if none is known that early."""
-        held = self._native.get(id, [])
-        count = bisect_right(held, at, key=lambda record: record.at)
-        return held[count - 1].key if count else None
-
-    def is_native(self, id: str) -> bool:
-        """Whether that is a table of a native log."""
-        return id in self._native
-
-    @property
-    def has_native(self) -> bool:
-        """Whether this is a native log's. Each of its segments defines the tables that it has rows of."""
-        return bool(self._native)
+        return {**known, **self.native.newest_at(at)}
 
     @property
     def events(self) -> Sequence[DefinitionEvent]:
@@ -254,12 +237,7 @@ class DefinitionHistory:
 
     def column_ages(self, id: str) -> Mapping[str, int]:
         """When each column of a table came, as numbers to compare; one that nothing tells of is not in there."""
-        if id not in self._native:
-            return self._state.column_ages(id)
-        ages: dict[str, int] = {}
-        for number, record in enumerate(self._native[id]):
-            ages = {column.name: number for column in record.definition.columns} | ages
-        return ages
+        return self.native.column_ages(id) if id in self.native else self._state.column_ages(id)
 
     def state_at(self, at: Position) -> SchemaState:
         """The merged rows as of a position, for a reader that goes on from there with the log's own changes."""
@@ -268,14 +246,29 @@ class DefinitionHistory:
             self.merge(state, record)
         return state
 
+    def state_before(self, segment: int, behind: Position) -> SchemaState:
+        """The merged rows at the beginning of a segment that appeared below others: what counted behind these."""
+        state = SchemaState()
+        before, inside = self._out_of_order.apart(self.records(BEFORE_ALL, behind), segment)
+        for record in before:
+            self.merge(state, record, inside)
+        return state
+
     def in_force(
-        self, response: Sequence[SchemaDelta], at: Position, until: int = 0, asked: int = 0
+        self,
+        response: Sequence[SchemaDelta],
+        at: Position,
+        until: int = 0,
+        asked: int = 0,
+        without: Iterable[SchemaRecord] = (),
     ) -> list[SchemaDelta]:
         """A server's response as it counts at a position: without the changes that the log, or what another response
         added, shows behind it. A schema that the node took over from others there created none of its tables, and
         changed nothing that the response has if it is newer than the request. `until`: only changes of up to this time
-        (µs) may be in it. `asked`: the time of the request, 0 where it is not known."""
-        later = [SchemaChange(shown_at(r), r.deltas, is_taken_over(r.deltas)) for r in self.shown_behind(at)]
+        (µs) may be in it. `asked`: the time of the request, 0 where it is not known. `without`: what counts behind the
+        position although the log shows it before."""
+        shown = *without, *self.shown_behind(at)
+        later = [SchemaChange(shown_at(r), r.deltas, is_taken_over(r.deltas)) for r in shown]
         if asked:
             later = [each for each in later if not each.copied or max(map(written, each.deltas)) <= asked]
         later += [added for added in (*self._evidence().added, *self._evidence().of_nodes) if added.at > at]
@@ -314,7 +307,7 @@ class DefinitionHistory:
     def _reset(self) -> None:
         self._state = SchemaState()
         self._events, self._positions, self._of_key, self._of_entry = [], [], {}, {}
-        self._native, self._reported = {}, []
+        self.native, self._reported = NativeDefinitions(), []
         self._generation += 1
         self._cached, self._valid = 0, {}
 
@@ -322,7 +315,7 @@ class DefinitionHistory:
         if record.n and record.n in self._retracted:
             return
         if isinstance(record, DefinitionRecord):
-            self._native.setdefault(record.definition.id, []).append(record)
+            self.native.put(record)
             changed, again = {record.key: record.definition}, {}
         else:
             if record.source != LOG:
@@ -342,8 +335,10 @@ class DefinitionHistory:
                 self._of_entry.setdefault(event.start, event)
             self._positions.append(record.at)
 
-    def merge(self, state: SchemaState, record: SchemaRecord) -> dict[str, TableDefinition]:
-        """Apply a record as far as it is in force at its position."""
+    def merge(
+        self, state: SchemaState, record: SchemaRecord, without: Iterable[SchemaRecord] = ()
+    ) -> dict[str, TableDefinition]:
+        """Apply a record as far as it is in force at its position. `without`: see `in_force`."""
         if record.source == LOG:
             return {**state.apply(record.deltas), **self._counts_from(state, record)}
         if record.source.startswith(NODE):
@@ -357,7 +352,8 @@ class DefinitionHistory:
             deltas = tuple(delta for delta in deltas if delta.row_deletion is None)
         # A file has no timestamps; but of what was changed since it was given nothing is in it.
         until = record.learnt if record.source.startswith(FILE) else 0
-        return state.apply(self.in_force(deltas, record.at, until, record.asked), response=record.asked > 0)
+        counted = self.in_force(deltas, record.at, until, record.asked, without)
+        return state.apply(counted, response=record.asked > 0)
 
     def _created_again(self, record: SchemaRecord) -> dict[str, int]:
         """See `DefinitionEvent.again`: by the CREATE that the log shows, or a response where nobody saw it."""

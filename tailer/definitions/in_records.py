@@ -103,7 +103,7 @@ class RecordFinds:
                 refuse(error, item.start, record)
                 continue
             key = definition_key(record.table_id, record.fingerprint)
-            if key != newest.get(definition.id, history.native_key(definition.id, end)):
+            if key != newest.get(definition.id, history.native.key(definition.id, end)):
                 records.append(DefinitionRecord(at=end, fp=record.fingerprint.hex(), definition=definition))
             newest[definition.id] = key
         return records

@@ -243,7 +243,7 @@ class Definitions:
 
     def is_newest(self, key: bytes, at: Position) -> bool:
         """Whether a native log's table had the definition of this key last, at a position."""
-        return self._history.native_key(key[:TABLE_ID_BYTES].hex(), at) == key.hex()
+        return self._history.native.key(key[:TABLE_ID_BYTES].hex(), at) == key.hex()
 
     def typed(self, table: str, start: Position, options: TypedOptions) -> TypedTable:
         """Its typed form for rows from `start` on, by what is known now. DefinitionError if nothing defines it."""
@@ -254,7 +254,7 @@ class Definitions:
         later = [event.changed.values() for event in self._history.events if event.at > start]
         earlier += [known for changed in later for known in changed if known.name == table]
         newest = max(of_name, key=lambda known: (not known.dropped, self._since(known.id)))
-        ages, native = self._history.column_ages(newest.id), self._history.is_native(newest.id)
+        ages, native = self._history.column_ages(newest.id), newest.id in self._history.native
         return typed_table(newest, earlier, options, ages, native=native)
 
     def key_begins(self, table: str) -> Position | None:

@@ -7,8 +7,8 @@ the planner was. A segment that appeared below others begins with what counted b
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Container, Sequence
+from typing import Final
 
 import msgspec
 
@@ -21,13 +21,9 @@ from tailer.state.journal_records import LOG, AppearedRecord, DefinitionRecord, 
 Placed = list[tuple[Position, TableDefinition]]
 """Definitions of one table, each with where it counts from."""
 
+Begins = Callable[[int, Position], TableDefinition | None]
 
-class _Version(NamedTuple):
-    """`found`: the segment behind the planner in which it was met; 0: none."""
-
-    at: Position
-    definition: TableDefinition
-    found: int = 0
+BEFORE_ALL: Final = Position(-1, 0)
 
 
 class OutOfOrder:
@@ -78,31 +74,28 @@ class OutOfOrder:
         held = [record for record in self._late.get(segment, ()) if record.n not in retracted]
         return sorted(((record.found or record.at, record.deltas) for record in held), key=lambda item: item[0])
 
-    def versions(self, events: Sequence[DefinitionEvent], id: str) -> Placed:
-        """All versions of a table by place, from the changes of its definition in order."""
-        found = {record.n: segment for segment, records in self._late.items() for record in records}
-        main = [_Version(each.start or each.at, each.changed[id], found.get(each.n, 0)) for each in events]
+    def apart(self, records: Sequence[SchemaRecord], segment: int) -> tuple[list[SchemaRecord], list[SchemaRecord]]:
+        """Those that count before a segment that appeared below others, and those that stand in it, or in one that
+        appeared behind it."""
+        behind, before, inside = self._behind.get(segment), list[SchemaRecord](), list[SchemaRecord]()
+        for record in records:
+            found = 0 if record.found is None else record.found.segment
+            (inside if found >= segment and self._behind.get(found) == behind else before).append(record)
+        return before, inside
+
+    def versions(self, events: Sequence[DefinitionEvent], id: str, begins: Begins) -> Placed:
+        """All versions of a table by place, from the changes of its definition in order. `begins`: its definition at
+        the beginning of a segment that appeared behind a position."""
         changed = {event.n: event.changed[id] for event in events if event.n}
-        made: Placed = [(each.at, each.definition) for each in main]
+        made: Placed = [(each.start or each.at, each.changed[id]) for each in events]
         for segment in sorted({*self._late, *self._behind}):
             own = [(r.found or r.at, changed[r.n]) for r in self._late.get(segment, ()) if r.n in changed]
-            if (first := self._first(main, segment)) is not None:
+            behind = self._behind.get(segment)
+            if behind is not None and (first := begins(segment, behind)) is not None:
                 own.insert(0, (Position(segment, 0), first))
             if own:
                 made = _put(made, segment, own)
         return made
-
-    def _first(self, main: Sequence[_Version], segment: int) -> TableDefinition | None:
-        """What a segment that appeared below others begins with: nothing that stands in it, or in one behind it."""
-        base = self._behind.get(segment)
-        if base is None:
-            return None
-        before = [version for version in main if version.at <= base and not self._is_behind(version, segment, base)]
-        return before[-1].definition if before else None
-
-    def _is_behind(self, version: _Version, segment: int, base: Position) -> bool:
-        """Whether a version stands in a segment that appeared, or in one that appeared behind it."""
-        return version.found >= segment and self._behind.get(version.found) == base
 
 
 def _put(made: Placed, segment: int, own: Placed) -> Placed:

@@ -58,7 +58,7 @@ class HeldLog:
         """Why changes of a table may be missing; None where all are there since it was created."""
         if not self.first:
             return "there is no segment"
-        native = history.is_native(table.id)
+        native = table.id in history.native
         created = None if native else history.created_at(table.id)
         since = 0 if created is None else created.segment
         told = [

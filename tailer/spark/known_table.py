@@ -108,7 +108,7 @@ def _known(history: DefinitionHistory, name: str, node: str) -> Iterator[KnownBy
         if newest.name == name:
             event = history.source_of(id)
             told = [held for each in history.events for held in each.changed.values() if held.id == id]
-            table = Table.of(newest, told, native=history.is_native(id))
+            table = Table.of(newest, told, native=(id in history.native))
             if table.keys:
                 table = msgspec.structs.replace(table, renamed={node: tuple(_renamed_at(history, newest))})
             drops = list(_drops(history, id))

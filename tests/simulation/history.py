@@ -230,7 +230,8 @@ class History(Cast):
     def _mend(self) -> None:
         """Operators put back from a copy what has rotten, and start whoever ended for it."""
         for file, at, byte in self._rotten:
-            file.content[at] = byte
+            if file.links:
+                file.content[at] = byte
         if self._rotten:
             for reader in self.readers.values():
                 reader.try_again()

@@ -136,7 +136,7 @@ def _node(learnt: Learnt) -> Node:
     history = learnt.history
     places = {id: history.created_at(id) for id in history.newest}
     created = {id: None if at is None else (at.segment, at.offset) for id, at in places.items()}
-    return Node(created, native=any(map(history.is_native, history.newest)))
+    return Node(created, native=bool(history.native))
 
 
 def _table(learnt: Learnt, id: str, masks: Masks) -> Table:
@@ -144,7 +144,7 @@ def _table(learnt: Learnt, id: str, masks: Masks) -> Table:
     newest = history.newest[id]
     _check_masks(newest, masks)
     earlier = [held for event in history.events for held in event.changed.values() if held.id == id]
-    return Table.of(masks.shown(newest), earlier, native=history.is_native(id))
+    return Table.of(masks.shown(newest), earlier, native=(id in history.native))
 
 
 def _earlier(node: str, learnt: Learnt, id: str, masks: Masks) -> Iterator[Earlier]:
@@ -153,7 +153,7 @@ def _earlier(node: str, learnt: Learnt, id: str, masks: Masks) -> Iterator[Earli
     told = [(each.at, held) for each in history.events for held in each.changed.values() if held.id == id]
     for number, (at, held) in enumerate(told if len(told) > 1 else ()):
         before = [each for _, each in told[:number]]
-        table = Table.of(masks.shown(held), before, native=history.is_native(id))
+        table = Table.of(masks.shown(held), before, native=(id in history.native))
         yield Earlier(node, (at.segment, at.offset), raw(table))
 
 

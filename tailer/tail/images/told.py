@@ -247,7 +247,7 @@ class Told:
             return []
         shown = self._checked(self._tail.parts.masks.shown(newest))
         earlier = [held for event in history.events if event.at <= at for held in event.changed.values()]
-        table = Table.of(shown, [held for held in earlier if held.id == id], native=history.is_native(id))
+        table = Table.of(shown, [held for held in earlier if held.id == id], native=(id in history.native))
         self._note_created(merging, id, at)
         created = merging.created(id)
         return merging.merger.define(
@@ -285,7 +285,7 @@ class Told:
         known, history = merging.followed[self._node], self._tail.parts.definitions.history
         if id in known.created:
             return
-        if history.is_native(id):
+        if id in history.native:
             if known.whole:
                 merging.shown(self._node, id)
             return

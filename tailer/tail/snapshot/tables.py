@@ -63,7 +63,7 @@ def _chosen(tail: Tail, *, unmasked: bool) -> list[Table]:
                 )
             continue
         earlier = [held for event in history.events for held in event.changed.values() if held.id == newest.id]
-        found.append(Table.of(newest, earlier, native=history.is_native(newest.id)))
+        found.append(Table.of(newest, earlier, native=(newest.id in history.native)))
     return found
 
 
@@ -74,7 +74,7 @@ def table_at(tail: Tail, id: str, at: Position) -> Table | None:
     if held is None or not _is_read(tail, held):
         return None
     before = [each for event in history.events if event.at <= at for each in event.changed.values() if each.id == id]
-    return Table.of(held, before, native=history.is_native(id))
+    return Table.of(held, before, native=(id in history.native))
 
 
 def is_over(tail: Tail, id: str) -> bool:

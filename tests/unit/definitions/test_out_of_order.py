@@ -51,6 +51,20 @@ def test_what_stands_in_a_later_one_does_not_count_before(inside: str) -> None:
     assert widths(records, LOW + 1, 28, 99, 100) == [3, 3, 4]
 
 
+def test_a_response_that_has_what_stands_in_a_later_one_does_not_count_before() -> None:
+    """Another consumer asked its server when it had read the later segment, and stood behind all others."""
+    later = SchemaRecord(n=2, at=Position(HIGH, 500), source="log", deltas=WIDER, found=Position(LOW + 1, 100))
+    rows = (*create("t", ID_A, 10, SIMPLE), *WIDER)
+    response = SchemaRecord(n=3, at=Position(HIGH, 500), source="server n1", deltas=rows, asked=40)
+    records = [CREATE, later, response, *APPEARED]
+    assert widths(records, LOW, 28, 400) == [2, 2]
+    assert widths(records, LOW + 1, 28, 99, 100) == [2, 2, 3]
+    assert widths(records, HIGH + 1, 28, 400) == [3, 3]
+    made = DefinitionHistory(records).versions_of(ID_A)
+    found = [len(held.columns) for place, held in made if place <= Position(LOW, 400)]
+    assert found[-1] == 2
+
+
 @pytest.mark.parametrize("inside", INSIDE)
 def test_the_versions_of_a_table_by_place(inside: str) -> None:
     made = DefinitionHistory([CREATE, INSIDE[inside], *APPEARED]).versions_of(ID_A)

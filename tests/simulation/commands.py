@@ -74,6 +74,11 @@ def install() -> None:
         sys.stderr = _OfProcess("stderr", sys.stderr)  # type: ignore[assignment]
 
 
+def listen(said: Heard) -> None:
+    """From now on `said` takes the lines that the calling process writes on standard error."""
+    this_process().streams["stderr"] = _Text(said)
+
+
 def run(words: Sequence[str], heard: Heard, said: Heard) -> int:
     """The command in the simulated process that calls this: its exit code. `said`: takes lines of standard error."""
     from tailer.cli.app import main

@@ -148,7 +148,8 @@ class History(Cast):
         if code == 0 and isinstance(reader, Visitor):
             match text:
                 case "earliest":
-                    reader.moved(before[0], place.rows()[0])
+                    # From the archive on, where there is one.
+                    reader.moved(0 if self._archive else before[0], place.rows()[0])
                 case "latest":
                     reader.moved(before[1], reader.expected.count())
                 case _:
@@ -374,10 +375,12 @@ class History(Cast):
         self._mend()
         if self._spool is not None:
             self._spool.web.is_well = True
+            # It may be in the middle of a slow answer.
+            self._kill("web")
         for process in self._running.values():
             process.before = None
         # Who begins only now has something to read.
-        last = len(self.operations)
+        last = max((each.value for each in self.operations), default=0) + 1
         if self._nodes:
             self._cluster.write_to_all(last)
         else:
@@ -395,6 +398,7 @@ class History(Cast):
             self._until(self._is_delivered, ASIDE_SECONDS)
         for reader in self.readers.values():
             reader.check_end()
+        self._until(lambda: not self._is_alive("batch"), QUIET_SECONDS)
         self._start("batch", self._batch.run)
         self._until(lambda: not self._is_alive("batch"), QUIET_SECONDS)
         self._batch.check_end()

@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+from tests.simulation import commands
 from tests.simulation.consumers import IN_VAIN_MAX, Consumer, Expected, ViolationError
 from tests.simulation.world import World
 
@@ -44,7 +45,7 @@ class MicroBatches(Consumer):
         }  # fmt: skip
         self._budget = random.choice((None, 1, 200, 2000, 100_000))
         self._old_spark = random.random() < 0.3
-        """Before 4.2 the engine does not say where it stands."""
+        """Before 4.2 the engine says where it stands only once in a run."""
         self._offsets: list[Any] = []
         self._finished = 0
         """So many batches are."""
@@ -62,6 +63,9 @@ class MicroBatches(Consumer):
         from tailer.options.to_spark import parse_options
         from tailer.spark.planner import Planner
 
+        told: list[str] = []
+        self.told.append(told)
+        commands.listen(lambda line: told.append(line.decode()))
         try:
             planner = Planner(parse_options(self._options))
             self._go_on(planner)
@@ -74,9 +78,11 @@ class MicroBatches(Consumer):
     def _go_on(self, planner: Any) -> None:
         if self._finished < len(self._offsets):
             self._run_batch(planner)
+        told = False
         while True:
             start = self._offsets[-1] if self._offsets else planner.initial()
-            end = planner.latest(None if self._old_spark and self._offsets else start, self._budget)
+            end = planner.latest(None if self._old_spark and told else start, self._budget)
+            told = True
             if end == start:
                 time.sleep(_EMPTY_SECONDS)
                 continue

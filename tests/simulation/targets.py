@@ -228,10 +228,10 @@ class Web:
         with connection.makefile("rb") as file:
             file.readline()
             headers = dict(iter(lambda: self._header(file.readline()), None))
+            if "content-length" not in headers:
+                return
             body = file.read(int(headers["content-length"]))
-        how = self._random.choices(
-            ("200 OK", "503 Busy", "429 Slow Down", "lost", "none", "slow"), (12, 1, 1, 1, 1, 1)
-        )[0]
+        (how,) = ["200 OK"] if self.is_well else self._random.choices((*_ANSWERS,), (*_ANSWERS.values(),))
         if how == "none":
             return
         if how == "slow":

@@ -55,6 +55,7 @@ class Cast:
         self._replays: Replays | None = None
         self._table: RowTable | None = None
         self._spool: Spool | None = None
+        self._backup_is_fresh = False
         self._running: dict[str, Process] = {}
         self._rotten: list[tuple[File, int, int]] = []
         """Of each file that a bit of has flipped: which byte, and what it was."""

@@ -69,7 +69,8 @@ class History(Cast):
                 self._kill(self._named(operation))
             case "clean":
                 # An operator registers consumers first.
-                if all(reader.taken for name, reader in self.readers.items() if name not in self._begins):
+                if all(map(self._is_registered, self.readers.keys() - self._begins.keys())):
+                    self._backup_is_fresh = False
                     self._start("cleaner")
             case "drop visitor":
                 self._drop_visitor()
@@ -121,6 +122,11 @@ class History(Cast):
                 self._revive()
             case _:
                 self._tell_server(operation)
+
+    def _is_registered(self, name: str) -> bool:
+        """Whether a consumer is known to the first log's state, and has something."""
+        state = f"{self._folders[0]}.cdc_tail/consumers"
+        return bool(self.readers[name].taken) and self.disk.exists(f"{state}/{name}.json")
 
     def _drop_visitor(self) -> None:
         """Nobody starts it again until it is dropped."""
@@ -239,12 +245,14 @@ class History(Cast):
         self._rotten.clear()
 
     def _restore(self, *, put_back: bool) -> None:
-        """A backup of a target is taken, or put back while nobody writes: what it lacks comes from the archive."""
+        """A backup of a target is taken, or put back while nobody writes: what it lacks comes again. One from before a
+        run of `clean` may have a position that the journal does not know any more."""
         if self._table is None or self._archive is None:
             return
         if not put_back:
             self._table.keep()
-        elif "table" in self._running:
+            self._backup_is_fresh = True
+        elif "table" in self._running and self._backup_is_fresh:
             self.kills += 1
             self._running["table"].kill()
             self._table.put_back()

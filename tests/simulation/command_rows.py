@@ -43,20 +43,7 @@ class CommandRows(Consumer):
     def run(self) -> int:
         """One run: until it is killed, or ends with an exit code."""
         at: dict[str, int] = {}
-        violations: list[ViolationError] = []
-
-        def heard(line: bytes) -> None:
-            try:
-                self._take(line, at)
-            except ViolationError as error:
-                violations.append(error)
-                raise
-
-        try:
-            return self._command(self._words, heard)
-        except ViolationError as error:
-            # What stood behind the exit code.
-            raise (violations or [error])[0] from None
+        return self._command(self._words, lambda line: self._take(line, at))
 
     def _take(self, line: bytes, at: dict[str, int]) -> None:
         row = row_of(line)

@@ -90,8 +90,20 @@ class Consumer:
         """One run of `cdc-tail`: its exit code, counted."""
         told: list[str] = []
         self.told.append(told)
-        code = commands.run(words, heard, lambda line: told.append(line.decode()))
+        violations: list[ViolationError] = []
+
+        def taken(line: bytes) -> None:
+            try:
+                heard(line)
+            except ViolationError as error:
+                violations.append(error)
+                raise
+
+        code = commands.run(words, taken, lambda line: told.append(line.decode()))
         last = next((line for line in reversed(told) if line.startswith("cdc-tail:")), "nothing was said")
+        if violations:
+            # It stands behind the exit code.
+            raise violations[0]
         if code == BUG:
             raise ViolationError(f"{self.name} ended with exit {BUG}: {last}")
         return self._ended(f"exit {code}: {last}", code)
@@ -241,6 +253,14 @@ class Comparing(Consumer):
         if self._compared is None or self._compared[0] != state:
             self._compared = state, self.compare()
         return self._compared[1]
+
+    def _feed(self, words: Sequence[str]) -> int:
+        """One run of a command that feeds a target, of which `taken` tells: its exit code."""
+        before = self.taken
+        code = self._command(words, lambda line: None)
+        if self.taken > before:
+            self._in_vain = 0
+        return code
 
     def goes_on(self) -> bool:
         return self._in_vain < IN_VAIN_MAX and self.difference() is not None

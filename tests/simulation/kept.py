@@ -49,11 +49,7 @@ class KeptTables(Comparing):
 
     def run(self) -> int:
         """One run: until it is killed, or ends with an exit code."""
-        before = self.taken
-        code = self._command(self._words, lambda line: None)
-        if self.taken > before:
-            self._in_vain = 0
-        return code
+        return self._feed(self._words)
 
     def state(self) -> tuple[int, ...]:
         return (self.taken, *self._nodes.version())

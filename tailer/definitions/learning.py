@@ -246,7 +246,7 @@ class Definitions:
         return self._history.native.key(key[:TABLE_ID_BYTES].hex(), at) == key.hex()
 
     def typed(self, table: str, start: Position, options: TypedOptions) -> TypedTable:
-        """The typed form of rows from `start` on, by what is known now. DefinitionError if nothing defines the table."""
+        """The typed form of rows from `start` on, by what is known now. DefinitionError if nothing defines it."""
         of_name = [known for known in self.latest().values() if known.name == table]
         if not of_name:
             raise nothing_defines((table,), self.latest().values(), may_come=False)

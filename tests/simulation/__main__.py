@@ -19,7 +19,7 @@ if os.environ.get("PYTHONHASHSEED") != "0" and __name__ == "__main__":
 # Where there is the compiled form, it is given everything.
 os.environ["CDC_TAIL_JIT"] = "1"
 
-from tests.simulation import compiled, coverage, interposed
+from tests.simulation import compiled, coverage, interposed, memory
 
 OF_SPARK = ("tailer.spark.planner", "tailer.spark.executor")
 """What of the Spark source knows no pyspark."""
@@ -35,6 +35,7 @@ def main() -> int:
     if given.fault is not None:
         _inject(given.fault)
     _import_all()
+    memory.install()
     if given.form != "plain":
         compiled.load()
     failed = _histories(given)

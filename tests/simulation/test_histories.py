@@ -50,7 +50,6 @@ def test_an_acknowledged_write_that_is_lost_is_found() -> None:
     assert "rows" in ran.stdout
 
 
-@pytest.mark.xfail(reason="some histories take another course behind others than alone, so they are not shortened")
 def test_a_fault_is_found_shortened_and_told_in_words() -> None:
     fault = "a position is saved before its rows are taken"
     ran = simulated(

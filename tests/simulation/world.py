@@ -89,6 +89,8 @@ class Process:
     skew_ns: int = 0
     streams: dict[str, Any] = field(default_factory=dict)
     """What its `sys.stdout` and `sys.stderr` are, if it has any of its own."""
+    memory: dict[Any, Any] = field(default_factory=dict)
+    """What it has in variables of modules."""
 
     def kill(self) -> None:
         """As SIGKILL: no thread runs on, and every descriptor is closed."""

@@ -109,9 +109,18 @@ class ClusterNode(Node):
         """Whether it keeps hints for nodes that are away."""
         self.command("handoff", str(on).lower())
 
-    def log(self) -> str:
-        """What the server has logged, from WARN on."""
-        return (self.folder / "system.log").read_text(errors="replace")
+    def log(self, behind: int = 0) -> str:
+        """What the server has logged, from WARN on, behind so many bytes."""
+        return self._log.read_bytes()[behind:].decode(errors="replace")
+
+    @property
+    def logged(self) -> int:
+        """Bytes of its log."""
+        return self._log.stat().st_size if self._log.exists() else 0
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "system.log"
 
     @property
     def hinted(self) -> int:

@@ -45,6 +45,8 @@ class Seen:
         """Counts `schema` images, and losses: over one, `before` has the columns that are known now."""
         self._lost = 0
         """The last one that is a loss."""
+        self.doubted: set[Row] = set()
+        """Rows that were complete, maybe by deletions that a truncation has voided."""
         self.maybe_forgotten: set[Row] = set()
         self.forgotten: set[int] = set()
         """Partitions of which nothing is kept: their next `prev_seq` is not known."""
@@ -75,6 +77,8 @@ class Seen:
             self._sequence(image, now_us)
             if image.op == "schema":
                 self.definition += 1
+            if image.op == "truncate" and not image.complete:
+                self.doubted |= {row for row, complete in self.complete.items() if complete}
             if is_row(image):
                 self._chain(image)
 
@@ -123,7 +127,8 @@ class Seen:
         if image.op == "read":
             assert image.complete, image
             assert (image.before, image.changed) == (image.after, ()), image
-            assert not self.complete.get(row), f"complete already: {image}"
+            assert not self.complete.get(row) or row in self.doubted, f"complete already: {image}"
+        self.doubted.discard(row)
         self.complete[row] = image.complete
         self.last[row] = self.definition, image.after
         if image.after is None:

@@ -9,6 +9,7 @@ import pkgutil
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 if os.environ.get("PYTHONHASHSEED") != "0" and __name__ == "__main__":
@@ -64,21 +65,19 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--back", action="store_true", help="the clock of the first node may go back")
     parser.add_argument("--lying-disk", action="store_true", help="fsync does nothing: this must be found")
     parser.add_argument("--fault", help="put a fault into the product: a name of injected.py, or a number to draw one")
+    parser.add_argument("--regressions", action="store_true", help="run the histories that once found a fault")
     parser.add_argument("--cpu", type=float, default=float("inf"), help="begin no history after so many seconds of CPU")
     return parser
 
 
 def _histories(given: Any) -> int:
     """How many failed."""
-    from tests.simulation.runs import Plan, played, shortened
+    from tests.simulation.runs import played, shortened
 
-    only = None if given.only is None else tuple(map(int, given.only.split(",")))
     failed, steps, count, done, began = 0, 0, 0, Counter[str](), time.process_time()
-    while count < given.histories and time.process_time() - began <= given.cpu:
-        plan = Plan(
-            given.seed + count, given.operations, given.source, only, given.lying_disk, given.calls,
-            given.fault is not None, given.back, given.form,
-        )  # fmt: skip
+    for plan in _plans(given):
+        if time.process_time() - began > given.cpu:
+            break
         count += 1
         if given.words:
             print(*plan.operations, sep="\n")
@@ -100,6 +99,23 @@ def _histories(given: Any) -> int:
     print(", ".join(f"{number} {what}" for what, number in done.most_common()))
     print(f"{count} histories, {failed} failed, {seconds:.0f} s of CPU, {steps / seconds:.0f} steps a second")
     return failed
+
+
+def _plans(given: Any) -> Iterator[Any]:
+    from tests.simulation import regressions
+    from tests.simulation.runs import Plan
+
+    if given.regressions:
+        for name, plan in regressions.plans():
+            print(name)
+            yield plan
+        return
+    only = None if given.only is None else tuple(map(int, given.only.split(",")))
+    for number in range(given.histories):
+        yield Plan(
+            given.seed + number, given.operations, given.source, only, given.lying_disk, given.calls,
+            given.fault is not None, given.back, given.form,
+        )  # fmt: skip
 
 
 def _inject(name: str) -> None:

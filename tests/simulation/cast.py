@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -18,8 +19,9 @@ from tests.simulation.narrow import Narrow
 from tests.simulation.nodes import Node, Nodes
 from tests.simulation.operations import Operation, Source
 from tests.simulation.operators import TOKEN, TOKENS, BatchReader, Serving, Visitor
+from tests.simulation.promises import Promises
 from tests.simulation.server import Cluster
-from tests.simulation.service import Promises, Service
+from tests.simulation.service import Service
 from tests.simulation.sqlite_model import Files
 from tests.simulation.targets import RowTable, Spool
 from tests.simulation.world import Process, World
@@ -55,6 +57,7 @@ class Cast:
         self._replays: Replays | None = None
         self._table: RowTable | None = None
         self._spool: Spool | None = None
+        self._promises: Promises | None = None
         self._backup_is_fresh = False
         self._running: dict[str, Process] = {}
         self._rotten: list[tuple[File, int, int]] = []
@@ -128,8 +131,9 @@ class Cast:
             self.readers["images"] = CommandImages("images", first.folder, logs, state, self._cluster, *words)
 
     def _add_service(self) -> None:
-        promises = Promises()
-        self._servers["service"] = lambda: Service(HOME, promises).serve(
+        promises = self._promises = Promises()
+        runs = itertools.count()
+        self._servers["service"] = lambda: Service(HOME, promises, self.world.seed, next(runs)).serve(
             lambda: self._items.pop(0) if self._items else None
         )
         self._folders = [HOME / "cdc_raw"]

@@ -16,6 +16,7 @@ from tests.simulation.imaged import SETTLED_SECONDS
 from tests.simulation.nodes import Node, Work
 from tests.simulation.operations import Operation
 from tests.simulation.operators import LOOKS, Place, Visitor, cleaned, command
+from tests.simulation.service import PLAIN
 from tests.simulation.targets import RowTable
 
 SKEWS: Final = (1, 3_600, 86_400)
@@ -392,7 +393,7 @@ class History(Cast):
         if self._nodes:
             self._cluster.write_to_all(last)
         else:
-            self._items += [Operation("server", "write", 0.0, value=last), Operation("server", "sync", 0.0)]
+            self._items += [Operation("server", "write", 0.0, PLAIN, last), Operation("server", "sync", 0.0)]
         self._until(self._has_worked, 5.0)
         self._until(self._is_delivered, QUIET_SECONDS)
         if self._nodes and self._nodes[0].back:
@@ -406,6 +407,8 @@ class History(Cast):
             self._until(self._is_delivered, ASIDE_SECONDS)
         for reader in self.readers.values():
             reader.check_end()
+        if self._promises is not None:
+            self._promises.check_whole()
         self._until(lambda: not self._is_alive("batch"), QUIET_SECONDS)
         self._start("batch", self._batch.run)
         self._until(lambda: not self._is_alive("batch"), QUIET_SECONDS)

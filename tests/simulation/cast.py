@@ -24,6 +24,7 @@ from tests.simulation.server import Cluster
 from tests.simulation.service import Service
 from tests.simulation.sqlite_model import Files
 from tests.simulation.targets import RowTable, Spool
+from tests.simulation.typed import TypedRows
 from tests.simulation.world import Process, World
 
 HOME: Final = Path("/sim/log")
@@ -68,7 +69,7 @@ class Cast:
         if source == "node":
             self._add_nodes(seed, back=back)
         else:
-            self._add_service()
+            self._add_service(seed)
 
     @property
     def disk(self) -> Disk:
@@ -81,7 +82,11 @@ class Cast:
         count = Random(f"{seed} nodes").choice((1, 1, 2, 3))
         how = Random(f"{seed} server").choice(("none", "none", "definitions", "snapshot"))
         pinned = how == "none" or Random(f"{seed} pinned").random() < 0.5
-        self._cluster = Nodes(seed, HOME, count, lambda: self._machine.wall_ns() // 1000, pinned=pinned, back=back)
+        # A table of one form cannot have two keys.
+        typed = not back and Random(f"{seed} typed").random() < 0.25
+        self._cluster = Nodes(
+            seed, HOME, count, lambda: self._machine.wall_ns() // 1000, pinned=pinned, back=back, keeps_keys=typed
+        )
         self._nodes = self._cluster.all
         for node in self._nodes:
             self._machine.disk.make_folder(str(node.home))
@@ -99,6 +104,10 @@ class Cast:
             options = {**({} if how == "none" else {"server": first.name}), **odd}
             chance = Random(f"{seed} tables")
             self.readers["narrow"] = Narrow("narrow", first.folder, first.ledger, chance, **options)
+        if typed:
+            options = {**({} if how == "none" else {"server": first.name}), **odd}
+            chance = Random(f"{seed} table")
+            self.readers["typed"] = TypedRows("typed", first.folder, first.ledger, chance, **options)
         if odd:
             self._replays = Replays("always", first.folder, first.ledger, HOME / "later.cql")
         self._add_readers(first.folder, first.ledger, **({} if how == "none" else {"server": first.name}), **odd)
@@ -130,16 +139,14 @@ class Cast:
         else:
             self.readers["images"] = CommandImages("images", first.folder, logs, state, self._cluster, *words)
 
-    def _add_service(self) -> None:
+    def _add_service(self, seed: int) -> None:
         promises = self._promises = Promises()
         runs = itertools.count()
-        self._servers["service"] = lambda: Service(HOME, promises, self.world.seed, next(runs)).serve(
-            lambda: self._items.pop(0) if self._items else None
-        )
+        self._servers["service"] = lambda: Service(HOME, promises, seed, next(runs)).serve(self._items)
         self._folders = [HOME / "cdc_raw"]
         self._add_readers(self._folders[0], promises)
         self._add_targets(self._folders[0], promises)
-        if Random(f"{self.world.seed} spark").random() < 0.4:
+        if Random(f"{seed} spark").random() < 0.4:
             self.readers["query"] = MicroBatches(
                 "query", self.world, self._folders[0], {"": self._folders[0]}, {"": promises}
             )

@@ -86,6 +86,7 @@ class Database:
 
     `tables`: by name, as they are now. `missed`: ids of tables of which something was not captured.
     `stays`: what is created is not dropped again: logs may not show it, and nobody could tell what its rows were.
+    `keeps_keys`: what is created again has the key that it had.
     """
 
     seed: int
@@ -93,6 +94,7 @@ class Database:
     tables: dict[str, ModelTable] = field(default_factory=lambda: {each.name: each for each in (WIDE, FLAT, COUNTED)})
     missed: set[str] = field(default_factory=set)
     stays: bool = False
+    keeps_keys: bool = False
     _uncaptured: set[str] = field(default_factory=set)
     _created: set[str] = field(default_factory=set)
 
@@ -189,7 +191,7 @@ class Database:
         if random.random() < 0.4:
             made = replace(made, name=table.name, id=table.id)
         else:
-            shape = random.choice((made, WIDE, FLAT, COUNTED))
+            shape = made if self.keeps_keys else random.choice((made, WIDE, FLAT, COUNTED))
             made = replace(shape, name=table.name, id=str(UUID(int=random.getrandbits(128), version=1)))
         self.tables[table.name] = made
         self._created.add(table.name)

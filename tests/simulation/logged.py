@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tests.helpers.images.tables import ModelTable
 from tests.helpers.logs.frame import SectionPlace
 from tests.simulation.consumers import ViolationError
 from tests.simulation.database import Change
@@ -83,14 +84,24 @@ class Ledger:
 
     def number_of(self, row: dict[str, Any], masked: Callable[[dict[str, Any]], dict[str, Any]] | None = None) -> int:
         """See `Expected`. `masked`: what masks make of a row that is expected."""
-        place = (row["segment"], row["offset"], row["row"])
-        number = self._numbers.get(place)
-        if number is None:
-            raise ViolationError(f"a row came that is not durable: {row}")
+        number = self._number(row["segment"], row["offset"], row["row"])
         expected = self._rows[number] if masked is None else masked(self._rows[number])
         differing = {name: (value, row[name]) for name, value in expected.items() if row[name] != value}
         if differing:
             raise ViolationError(f"the row {row['event_id']} differs (expected, found): {differing}")
+        return number
+
+    def found(self, segment: int, offset: int, row: int) -> tuple[int, dict[str, Any], ModelTable]:
+        """The number of a row that came from a place, what it says, and its table as it was then."""
+        number = self._number(segment, offset, row)
+        expected, change = self._rows[number], self._places[segment, offset]
+        tables = [table for table, _ in change.written] + ([change.truncates[0]] if change.truncates else [])
+        return number, expected, next(table for table in tables if table.id == expected["table_id"])
+
+    def _number(self, segment: int, offset: int, row: int) -> int:
+        number = self._numbers.get((segment, offset, row))
+        if number is None:
+            raise ViolationError(f"a row came that is not durable: row {row} of {segment}:{offset}")
         return number
 
     def place_of(self, number: int) -> tuple[int, int]:

@@ -23,28 +23,37 @@ class Narrow(Reader):
     that a run comes by."""
 
     def __init__(self, name: str, folder: Path, ledger: Ledger, random: Random, **options: Any) -> None:
-        masks = {"mask": (f"{KEYSPACE}.{ALWAYS}.{NULL}=null",), "exclude": (f"{KEYSPACE}.{ALWAYS}.{LEFT_OUT}",)}
+        """`random`: which tables each run has."""
+        masks = {
+            "mask": (f"{KEYSPACE}.{ALWAYS}.{NULL}=null",),
+            "exclude": (f"{KEYSPACE}.{ALWAYS}.{LEFT_OUT}",),
+        }
         super().__init__(name, folder, ledger, masks_may_come=True, **masks, **options)
         self._ledger, self._random = ledger, random
+        self._always = ALWAYS
         self._tables: frozenset[str] = frozenset()
         self._next = 0
         """No row before that one of the table that is always wanted is missing."""
 
     def run(self) -> int:
         """One run: until it is killed, or ends with an exit code."""
+        self._choose()
+        return super().run()
+
+    def _choose(self) -> None:
+        """The tables of this run."""
         others = self._random.sample(OTHERS, self._random.randint(0, len(OTHERS)))
         self._tables = frozenset((ALWAYS, *others))
         # By patterns: by its exact name a table is taken also while it does not capture.
         self._options["tables"] = tuple(f"{KEYSPACE}.{name[:-1]}?" for name in sorted(self._tables))
-        return super().run()
 
     def _take(self, row: dict[str, Any], at: int | None) -> int:
-        number = self._ledger.number_of(row, self._masked)
-        if row["table"] not in self._tables:
-            raise ViolationError(f"{self.name} got a row of {row['table']}, and wants {sorted(self._tables)}")
+        number = self._number_of(row)
+        if self._table_of(row) not in self._tables:
+            raise ViolationError(f"{self.name} got a row of {self._table_of(row)}, and wants {sorted(self._tables)}")
         if at is None and not self._confirmed <= number:
             raise ViolationError(f"{self.name} goes on with row {number}; it had all before {self._confirmed}")
-        if at is None and (missed := self._ledger.first_of_tables({ALWAYS}, self._next, number)) is not None:
+        if at is None and (missed := self._ledger.first_of_tables({self._always}, self._next, number)) is not None:
             raise ViolationError(f"{self.name} goes on with row {number} and lacks row {missed}")
         if at is not None and (missed := self._ledger.first_of_tables(self._tables, at, number)) is not None:
             raise ViolationError(f"{self.name} got row {number} behind {at - 1} and lacks row {missed}")
@@ -52,6 +61,12 @@ class Narrow(Reader):
         self._next = max(self._next, number + 1)
         self.taken = max(self.taken, number + 1)
         return number + 1
+
+    def _number_of(self, row: dict[str, Any]) -> int:
+        return self._ledger.number_of(row, self._masked)
+
+    def _table_of(self, row: dict[str, Any]) -> str:
+        return str(row["table"])
 
     def _masked(self, expected: dict[str, Any]) -> dict[str, Any]:
         if expected["table"] != ALWAYS:
@@ -67,10 +82,10 @@ class Narrow(Reader):
         return None if text is None else _json({k: v for k, v in json.loads(text).items() if k not in names})
 
     def has_all(self) -> bool:
-        return self._ledger.first_of_tables({ALWAYS}, self._next, self._ledger.count()) is None
+        return self._ledger.first_of_tables({self._always}, self._next, self._ledger.count()) is None
 
     def check_end(self) -> None:
-        missed = self._ledger.first_of_tables({ALWAYS}, self._next, self._ledger.count())
+        missed = self._ledger.first_of_tables({self._always}, self._next, self._ledger.count())
         if missed is not None:
             last = self.errors[-1] if self.errors else "no error was reported"
             raise ViolationError(f"{self.name} lacks row {missed} and what comes behind it; {last}")

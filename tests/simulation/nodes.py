@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +14,7 @@ from tests.simulation.cassandra import CassandraNode
 from tests.simulation.database import Change, Database, Held, merged
 from tests.simulation.logged import Ledger
 from tests.simulation.system_schema import SystemSchema
-from tests.simulation.world import Process, this_process
+from tests.simulation.world import Process, this_process, this_world
 
 
 @dataclass(frozen=True)
@@ -78,12 +77,20 @@ class Nodes:
     """All of a history: each has every partition."""
 
     def __init__(
-        self, seed: int, home: Path, count: int, now_us: Callable[[], int], *, pinned: bool = True, back: bool = False
+        self,
+        seed: int,
+        home: Path,
+        count: int,
+        now_us: Callable[[], int],
+        *,
+        pinned: bool = True,
+        back: bool = False,
+        keeps_keys: bool = False,
     ) -> None:
         """`pinned`: there is a row that is captured beside each change of the schema: a segment without one is removed
-        unread."""
+        unread. `keeps_keys`: see `Database`."""
         self._seed, self._now_us, self._pinned = seed, now_us, pinned
-        self.database = Database(seed, stays=not pinned)
+        self.database = Database(seed, stays=not pinned, keeps_keys=keeps_keys)
         self._definitions: list[Change] = self.database.creations()
         """Every change of the schema, in order. A server keeps its schema: no change of it gets lost."""
         self._definitions.append(self.database.pin(0, self._second()))
@@ -149,9 +156,7 @@ class Nodes:
         self._define(server, node, self._first)
         node.begins(process)
         while True:
-            if not node.todo:
-                time.sleep(0.002)
-                continue
+            this_world().wait(lambda: bool(node.todo), None)
             work = node.taken()
             self._define(server, node, work.definitions)
             match work.what:

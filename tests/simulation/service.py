@@ -14,6 +14,7 @@ import msgspec
 from tests.simulation.consumers import IN_VAIN_MAX, ViolationError
 from tests.simulation.operations import Operation
 from tests.simulation.promises import Promises, kind_of, text_of
+from tests.simulation.world import this_world
 
 SEGMENT_BYTES: Final = 1 << 14
 OPEN_MAX: Final = 3
@@ -77,8 +78,8 @@ class Service:
         self._waiting: list[tuple[list[int], Any]] = []
         """Items with the ticket that says when they are durable."""
 
-    def serve(self, next_operation: Callable[[], Operation | None]) -> int:
-        """Until it is told to stop."""
+    def serve(self, operations: list[Operation]) -> int:
+        """Until it is told to stop. `operations`: what it is to do, the next one first."""
         from tailer.errors import CdcError
         from writer_hooks import SegmentLog
 
@@ -89,9 +90,10 @@ class Service:
             ) as log:  # fmt: skip
                 self._promises.refused.clear()
                 while True:
-                    operation = next_operation()
+                    this_world().wait(lambda: bool(operations) or any(each.done for _, each in self._waiting), None)
+                    operation = operations.pop(0) if operations else None
                     if operation is None:
-                        time.sleep(0.002)
+                        pass
                     elif operation.what == "write":
                         self._write(log, operation.value, plain=operation.number == PLAIN)
                     elif operation.what == "drain":

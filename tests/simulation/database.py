@@ -86,7 +86,8 @@ class Database:
 
     `tables`: by name, as they are now. `missed`: ids of tables of which something was not captured.
     `stays`: what is created is not dropped again: logs may not show it, and nobody could tell what its rows were.
-    `keeps_keys`: what is created again has the key that it had.
+    `keeps_keys`: what is created again has the key that it had. `skewed`: some timestamps are of the past or the
+    future; no table is created again then, for timestamps alone may tell which table a row is of.
     """
 
     seed: int
@@ -95,6 +96,7 @@ class Database:
     missed: set[str] = field(default_factory=set)
     stays: bool = False
     keeps_keys: bool = False
+    skewed: bool = False
     _uncaptured: set[str] = field(default_factory=set)
     _created: set[str] = field(default_factory=set)
 
@@ -137,7 +139,9 @@ class Database:
 
     def _updates(self, random: Random, table: ModelTable, now: int) -> tuple[ModelUpdate, ...]:
         chosen = random.sample(PARTITIONS, random.choice((1, 1, 2)))
-        made = [(k, update_of(some_parts(random, table), table, self.base, now)) for k in sorted(chosen)]
+        made = [
+            (k, update_of(some_parts(random, table, skewed=self.skewed), table, self.base, now)) for k in sorted(chosen)
+        ]
         return tuple((k, update) for k, update in made if update)
 
     def alter(self, number: int) -> list[Change]:
@@ -147,7 +151,7 @@ class Database:
         self.base += 2 * STEP_US
         table = self.tables[random.choice(sorted(self.tables))]
         kinds = ["capture"] if table.counts else ["column"] * 4 + ["new column", "capture"]
-        kinds += [] if self.stays and table.name in self._created else ["create again"]
+        kinds += [] if self.skewed or (self.stays and table.name in self._created) else ["create again"]
         match random.choice(kinds):
             case "column":
                 return [self._column(random, table, at)]

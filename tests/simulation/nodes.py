@@ -90,7 +90,9 @@ class Nodes:
         """`pinned`: there is a row that is captured beside each change of the schema: a segment without one is removed
         unread. `keeps_keys`: see `Database`."""
         self._seed, self._now_us, self._pinned = seed, now_us, pinned
-        self.database = Database(seed, stays=not pinned, keeps_keys=keeps_keys)
+        self.database = Database(
+            seed, stays=not pinned, keeps_keys=keeps_keys, skewed=Random(f"{seed} skewed").random() < 0.3
+        )
         self._definitions: list[Change] = self.database.creations()
         """Every change of the schema, in order. A server keeps its schema: no change of it gets lost."""
         self._definitions.append(self.database.pin(0, self._second()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
@@ -13,10 +14,16 @@ from tests.helpers.images.tables import FIELDS, STATIC, Key, ModelColumn, ModelT
 PARTITIONS: Final = (1, 2)
 
 
-def some_parts(random: Random, table: ModelTable) -> list[Part]:
+SKEWS: Final = (-20_000_000, 10_000_000, 30_000_000)
+"""By so many microseconds a client's timestamps are wrong."""
+
+
+def some_parts(random: Random, table: ModelTable, *, skewed: bool = False) -> list[Part]:
     """What a batch does to one partition. Who deletes a range does nothing else: the order in which a log has both is
-    no part of the model."""
+    no part of the model. `skewed`: some timestamps are of the past or the future."""
     made = [_part(random, table) for _ in range(random.choice((1, 1, 1, 2, 3)))]
+    if skewed and not table.counts:
+        made = [replace(part, ts=part.ts + random.choice(SKEWS)) if random.random() < 0.1 else part for part in made]
     ranges = [part for part in made if isinstance(part, Delete) and isinstance(part.what, Range)]
     return list(ranges[:1]) or made
 

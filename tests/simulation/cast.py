@@ -18,7 +18,7 @@ from tests.simulation.micro_batches import MicroBatches
 from tests.simulation.narrow import Narrow
 from tests.simulation.nodes import Node, Nodes
 from tests.simulation.operations import Operation, Source
-from tests.simulation.operators import TOKEN, TOKENS, BatchReader, Serving, Visitor
+from tests.simulation.operators import TOKEN, TOKENS, BatchReader, Serving, Unpacking, Visitor
 from tests.simulation.promises import Promises
 from tests.simulation.server import Cluster
 from tests.simulation.service import Service
@@ -29,6 +29,7 @@ from tests.simulation.world import Process, World
 
 HOME: Final = Path("/sim/log")
 ADDRESS: Final = "127.0.0.1:9043"
+UNPACKED: Final = HOME / "unpacked" / "cdc_raw"
 TOKEN_FILE: Final = HOME / "token"
 
 Run = Callable[[], int | None]
@@ -59,6 +60,7 @@ class Cast:
         self._table: RowTable | None = None
         self._spool: Spool | None = None
         self._promises: Promises | None = None
+        self._unpacking: Unpacking | None = None
         self._backup_is_fresh = False
         self._running: dict[str, Process] = {}
         self._rotten: list[tuple[File, int, int]] = []
@@ -84,9 +86,12 @@ class Cast:
         pinned = how == "none" or Random(f"{seed} pinned").random() < 0.5
         # A table of one form cannot have two keys.
         typed = not back and Random(f"{seed} typed").random() < 0.25
+        # A snapshot shows no deletion, and so none of the future (docs/snapshot.md).
+        skewed = how == "none" and Random(f"{seed} skewed").random() < 0.5
         self._cluster = Nodes(
-            seed, HOME, count, lambda: self._machine.wall_ns() // 1000, pinned=pinned, back=back, keeps_keys=typed
-        )
+            seed, HOME, count, lambda: self._machine.wall_ns() // 1000,
+            pinned=pinned, back=back, keeps_keys=typed, skewed=skewed,
+        )  # fmt: skip
         self._nodes = self._cluster.all
         for node in self._nodes:
             self._machine.disk.make_folder(str(node.home))
@@ -163,6 +168,9 @@ class Cast:
             self.readers["visitor"] = self.visitor
             self._begins["visitor"] = Random(f"{self.world.seed} visitor").random()
         self._batch = BatchReader(folder, expected, whole=whole, **options, **archived)
+        if self._archive is not None and len(self._nodes) < 2 and not expected.back:
+            self.disk.make_folder(str(UNPACKED.parent))
+            self._unpacking = Unpacking(self._archive, UNPACKED, expected, **options)
 
     def _add_targets(self, folder: Path, expected: Expected, *words: str) -> None:
         seed = self.world.seed

@@ -8,7 +8,7 @@ from random import Random
 from typing import Final
 
 from tests.simulation.aside import LATER
-from tests.simulation.cast import ADDRESS, HOME, Cast, Run
+from tests.simulation.cast import ADDRESS, HOME, TOKEN_FILE, Cast, Run
 from tests.simulation.consumers import ViolationError
 from tests.simulation.disk import File, failed
 from tests.simulation.hostile import attack
@@ -79,6 +79,9 @@ class History(Cast):
                 self._move(operation.value)
             case "look":
                 self._start("operator", self._looks(operation.value))
+            case "unpack":
+                if self._unpacking is not None:
+                    self._start("operator", self._unpacking.run)
             case "read":
                 random = Random(operation.value) if operation.number else None
                 had = self.readers["always"].taken
@@ -193,7 +196,13 @@ class History(Cast):
         raise ViolationError(f"`cdc-tail {' '.join(words)}` does not work: exit {ended}")
 
     def _looks(self, value: int) -> Run:
-        places = {"log": str(self._folders[0]), "archive": str(self._archive or HOME / "archive")}
+        places = {
+            "log": str(self._folders[0]),
+            "archive": str(self._archive or HOME / "archive"),
+            "images": str(HOME / "images"),
+            "address": str(self._folders[0]) if self.serving is None else f"http://{ADDRESS}",
+            "token": str(TOKEN_FILE),
+        }
         words = [word.format(**places) for word in LOOKS[value % len(LOOKS)]]
         return lambda: command(words)
 

@@ -86,13 +86,12 @@ class Nodes:
         pinned: bool = True,
         back: bool = False,
         keeps_keys: bool = False,
+        skewed: bool = False,
     ) -> None:
         """`pinned`: there is a row that is captured beside each change of the schema: a segment without one is removed
-        unread. `keeps_keys`: see `Database`."""
+        unread. `keeps_keys`, `skewed`: see `Database`."""
         self._seed, self._now_us, self._pinned = seed, now_us, pinned
-        self.database = Database(
-            seed, stays=not pinned, keeps_keys=keeps_keys, skewed=Random(f"{seed} skewed").random() < 0.3
-        )
+        self.database = Database(seed, stays=not pinned, keeps_keys=keeps_keys, skewed=skewed)
         self._definitions: list[Change] = self.database.creations()
         """Every change of the schema, in order. A server keeps its schema: no change of it gets lost."""
         self._definitions.append(self.database.pin(0, self._second()))

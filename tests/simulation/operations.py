@@ -13,9 +13,9 @@ _KINDS: Final = {
     "kill reader": 8, "clean": 6, "kill at call": 8, "power loss": 1,
     "disk fails": 4, "wait": 1,
     "drop visitor": 1, "move": 2, "look": 3, "read": 2, "network": 1,
-    "odd": 2, "replay": 2, "clock": 1, "attack": 2, "empty": 1, "restore": 2, "rot": 2,
+    "unpack": 1, "odd": 2, "replay": 2, "clock": 1, "attack": 2, "empty": 1, "restore": 2, "rot": 2,
 }  # fmt: skip
-"""How often each comes, of 124."""
+"""How often each comes, of 125."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def _one(random: Random, kinds: dict[str, int], value: int, source: Source) -> O
             )
         case "clean":
             who = "cleaner"
-        case "look" | "drop visitor" | "move" | "read" | "replay":
+        case "look" | "unpack" | "drop visitor" | "move" | "read" | "replay":
             who = "operator"
         case "network":
             who = "network"

@@ -15,11 +15,19 @@ from tests.simulation.disk import Disk
 
 LOOKS: Final = (
     ("status", "{log}"),
+    ("status", "{log}", "--max-lag", "1s", "--output", "json"),
+    ("status", "{address}", "--token-file", "{token}"),
     ("consumers", "{log}"),
     ("schema", "{log}"),
+    ("schema", "{log}", "--changes", "--source", "--output", "json"),
+    ("schema", "{address}", "--token-file", "{token}"),
     ("verify", "{log}"),
     ("inspect", "{log}"),
+    ("inspect", "{log}", "--entries"),
+    ("inspect", "{address}", "--tables", "--token-file", "{token}"),
     ("quarantine", "{log}"),
+    ("images", "{log}", "--image-state", "{images}"),
+    ("images", "{log}", "--image-state", "{images}", "--table", "ks.flat", "--key", '{{"k":1}}'),
     ("clean", "{log}", "--dry-run"),
     ("archive", "{archive}", "list"),
 )
@@ -179,3 +187,15 @@ class BatchReader(Consumer):
         if self.end != self._expected.count() and not self._expected.back:
             last = self.errors[-1] if self.errors else "no error was reported"
             raise ViolationError(f"a batch read ends before row {self.end} of {self._expected.count()}; {last}")
+
+
+class Unpacking:
+    """An archive that an operator makes a log folder of, again and again: it has all rows from the first one on."""
+
+    def __init__(self, archive: Path, into: Path, expected: Expected, **options: Any) -> None:
+        self._words = ["archive", str(archive), "restore", str(into)]
+        self._batch = BatchReader(into, expected, whole=True, **options)
+
+    def run(self) -> int:
+        """Bring back what has come since, and read all of it."""
+        return command(self._words) or self._batch.run()

@@ -22,6 +22,7 @@ from tests.helpers.logs.schema import (
     create_type,
     drop_column,
     drop_table,
+    rename_column,
     system_id,
 )
 from tests.simulation.encoded import KEYSPACE, log_column, log_table, mutation_of
@@ -32,6 +33,9 @@ BASE_US: Final = 1_790_000_000_000_000
 
 STEP_US: Final = 1000
 """Times at which columns are dropped are kept in milliseconds."""
+
+RENAMED: Final = {"x": "xr", "y": "yr"}
+"""Clustering columns, and what they are called later."""
 
 EQUAL_US: Final = 20_000
 """What is written within so long has equal timestamps."""
@@ -54,9 +58,9 @@ class Change:
     """What one mutation does.
 
     `begins`: the name of a table of which nothing from before counts any more. `captured`: change rows come of it.
-    `truncates`: a table, the offset below which its node has nothing of it, and when. `altered`: a table as it is from
-    then on. `captures`: whether a table is captured changes with it. `aside`: it is of a table
-    that no definition names.
+    `truncates`: a table, the offset below which its node has nothing of it, and when. `altered`: tables as they are
+    from then on. `captures`: whether a table is captured changes with it. `aside`: it is of a table that no definition
+    names.
     """
 
     mutation: Mutation
@@ -64,7 +68,7 @@ class Change:
     begins: str | None = None
     captured: bool = True
     truncates: tuple[ModelTable, int, int] | None = None
-    altered: ModelTable | None = None
+    altered: tuple[ModelTable, ...] = ()
     captures: bool = False
     aside: bool = False
 
@@ -99,9 +103,10 @@ class Database:
     skewed: bool = False
     _uncaptured: set[str] = field(default_factory=set)
     _created: set[str] = field(default_factory=set)
+    _fields: tuple[str, ...] = FIELDS
 
     def creations(self) -> list[Change]:
-        pair = create_type(KEYSPACE, "pair", dict(zip(FIELDS, ("int", "text"), strict=True)), BASE_US - 1)
+        pair = create_type(KEYSPACE, "pair", self._types(), BASE_US - 1)
         return [Change(pair), *(Change(create_table(log_table(each), BASE_US)) for each in self.tables.values())]
 
     def keep_up(self, now_us: int) -> None:
@@ -151,6 +156,8 @@ class Database:
         self.base += 2 * STEP_US
         table = self.tables[random.choice(sorted(self.tables))]
         kinds = ["capture"] if table.counts else ["column"] * 4 + ["new column", "capture"]
+        kinds += ["rename"] if any(name in RENAMED for name, _ in table.clustering) else []
+        kinds += ["type"] if self._fields == FIELDS and not table.counts else []
         kinds += [] if self.skewed or (self.stays and table.name in self._created) else ["create again"]
         match random.choice(kinds):
             case "column":
@@ -159,6 +166,10 @@ class Database:
                 return [self._new_column(random, table, at)]
             case "capture":
                 return [self._capture(table, at)]
+            case "rename":
+                return [self._rename(random, table, at)]
+            case "type":
+                return [self._new_field(at)]
             case _:
                 return self._create_again(random, table, at)
 
@@ -167,17 +178,39 @@ class Database:
         column = random.choice([each for each in table.columns if not each.static])
         if column.name in table.dropped:
             made = self._altered(table.again(column.name))
-            return Change(add_column(self._logged(made), log_column(column), at), altered=made)
+            return Change(add_column(self._logged(made), log_column(column), at), altered=(made,))
         # USING TIMESTAMP: values that are newer come back with the column.
         until = at if random.random() < 0.7 else at - random.choice((10, 100, 1000)) * STEP_US
         until -= until % STEP_US
         made = self._altered(table.without(column.name, until))
-        return Change(drop_column(self._logged(made), log_column(column), at, until), altered=made)
+        return Change(drop_column(self._logged(made), log_column(column), at, until), altered=(made,))
 
     def _new_column(self, random: Random, table: ModelTable, at: int) -> Change:
         column = ModelColumn(f"n{len(table.columns)}", random.choice(("int", "text", "set<int>")))
         made = self._altered(replace(table, columns=(*table.columns, column)))
-        return Change(add_column(self._logged(made), log_column(column), at), altered=made)
+        return Change(add_column(self._logged(made), log_column(column), at), altered=(made,))
+
+    def _rename(self, random: Random, table: ModelTable, at: int) -> Change:
+        """A clustering column gets another name."""
+        place = random.choice([place for place, (name, _) in enumerate(table.clustering) if name in RENAMED])
+        name, desc = table.clustering[place]
+        names = (*table.clustering[:place], (RENAMED[name], desc), *table.clustering[place + 1 :])
+        made = self._altered(replace(table, clustering=names))
+        old, new = (Column(each, "clustering", "int", place, desc) for each in (name, RENAMED[name]))
+        return Change(rename_column(self._logged(made), old, new, at), altered=(made,))
+
+    def _new_field(self, at: int) -> Change:
+        """ALTER TYPE ADD. All tables that have columns of the type are altered with it."""
+        self._fields = (*FIELDS, "r")
+        altered = tuple(self._altered(self._today(table)) for table in self.tables.values() if _has_pair(table))
+        return Change(create_type(KEYSPACE, "pair", self._types(), at), altered=altered)
+
+    def _types(self) -> dict[str, str]:
+        return {name: "text" if name == FIELDS[1] else "int" for name in self._fields}
+
+    def _today(self, table: ModelTable) -> ModelTable:
+        """With the fields that the type has."""
+        return replace(table, columns=tuple(replace(each, fields=self._fields) for each in table.columns))
 
     def _capture(self, table: ModelTable, at: int) -> Change:
         """From now on the table's changes are captured no more, or again. One table always is."""
@@ -197,6 +230,7 @@ class Database:
         else:
             shape = made if self.keeps_keys else random.choice((made, WIDE, FLAT, COUNTED))
             made = replace(shape, name=table.name, id=str(UUID(int=random.getrandbits(128), version=1)))
+        made = self._today(made)
         self.tables[table.name] = made
         self._created.add(table.name)
         self._uncaptured.discard(table.name)
@@ -230,9 +264,13 @@ class Database:
         }
 
 
+def _has_pair(table: ModelTable) -> bool:
+    return any(column.type == "pair" for column in table.columns)
+
+
 def _key(table: ModelTable) -> tuple[object, ...]:
     """What tells the shapes of tables apart."""
-    return table.clustering, table.counts
+    return len(table.clustering), table.counts
 
 
 class Held:

@@ -10,7 +10,7 @@ from tests.helpers.images.logged import Update as ModelUpdate
 from tests.helpers.images.partitions import Partition, Range
 from tests.helpers.images.rows import Cell as ModelCell
 from tests.helpers.images.rows import Row as ModelRow
-from tests.helpers.images.tables import FIELDS, NEVER, STATIC, Key, ModelColumn, ModelTable, raw
+from tests.helpers.images.tables import NEVER, STATIC, Key, ModelColumn, ModelTable, raw
 from tests.helpers.logs.model import (
     Bound,
     Cell,
@@ -113,7 +113,7 @@ def _path(column: ModelColumn, path: str) -> bytes:
     if column.type == "list<int>":
         return UUID(path).bytes
     if column.type == "pair":
-        return FIELDS.index(path).to_bytes(2, "big")
+        return column.fields.index(path).to_bytes(2, "big")
     return i32(int(path))
 
 

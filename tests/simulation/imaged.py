@@ -11,7 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final
 
-from tests.helpers.images.seen import TABLE_WIDE, Seen, values_of
+from tests.helpers.images.seen import TABLE_WIDE, Seen, bare, values_of
 from tests.helpers.images.tables import ModelTable
 from tests.simulation.consumers import Comparing, ViolationError
 from tests.simulation.nodes import Nodes
@@ -157,7 +157,8 @@ class ImageReader(Comparing):
                 mine, theirs = found.get(row), expected.get(row)
                 # A column that was added since is null where no image told of it.
                 if mine is not None and theirs is not None:
-                    mine = {name: mine.get(name) for name in theirs}
+                    mine = {name: bare(mine.get(name)) for name in theirs}
+                    theirs = {name: bare(value) for name, value in theirs.items()}
                 if mine != theirs:
                     return f"{id} {row}: expected {theirs}, found {mine}"
                 if mine is not None and not self._tables[id].complete[row]:

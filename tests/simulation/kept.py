@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.helpers.images.partitions import Rows
+from tests.helpers.images.seen import bare
 from tests.helpers.images.tables import STATIC, ModelTable
 from tests.simulation.consumers import Comparing
 from tests.simulation.nodes import Nodes
@@ -79,13 +80,14 @@ def _expected(partitions: Mapping[int, Rows], table: ModelTable) -> dict[tuple[A
     static = [column.name for column in table.columns if column.static and column.name not in table.dropped]
     regular = [column.name for column in table.columns if not column.static and column.name not in table.dropped]
     for k, rows in partitions.items():
-        shared = {name: rows.get(STATIC, {}).get(name) for name in static}
+        shared = {name: bare(rows.get(STATIC, {}).get(name)) for name in static}
         keys = [key for key in rows if key != STATIC]
         for key in keys:
-            found[(k, *key)] = {**shared, **{name: rows[key].get(name) for name in regular}, _COMPLETE: 1}
+            values = {name: bare(rows[key].get(name)) for name in regular}
+            found[(k, *key)] = {**shared, **values, _COMPLETE: 1}
         if not keys and STATIC in rows:
-            bare = dict.fromkeys(regular)
-            found[(k, *(None for _ in table.clustering))] = {**shared, **bare, _COMPLETE: 1}
+            empty = dict.fromkeys(regular)
+            found[(k, *(None for _ in table.clustering))] = {**shared, **empty, _COMPLETE: 1}
     return found
 
 
@@ -105,4 +107,4 @@ def _found(database: sqlite3.Connection, table: ModelTable) -> dict[tuple[Any, .
 
 
 def _value(value: Any, is_json: bool) -> Any:
-    return json.loads(value) if is_json and value is not None else value
+    return bare(json.loads(value)) if is_json and value is not None else value

@@ -231,8 +231,8 @@ class Nodes:
         change = None
         if image.node is not None:
             change = self.nodes[image.node].ledger.change_at(image.segment, image.offset)
-        if change is not None and change.altered is not None:
-            return change.altered
+        if change is not None and change.altered:
+            return next(table for table in change.altered if table.id == image.table_id)
         if not self._pinned or image.node is None:
             return next((table for table in self.database.tables.values() if table.id == image.table_id), None)
         return None

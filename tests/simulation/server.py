@@ -277,7 +277,7 @@ class _Rows:
             return _type("int")
         column = _column(table, name)
         told = {"": column.type, "WRITETIME": "bigint", "TTL": "int"}[what]
-        return _type(f"list<{told}>" if what and column.complex else told)
+        return _type(f"list<{told}>" if what and column.complex else told, column.fields)
 
 
 def _taken_apart(query: str) -> tuple[list[str], str, str, str | None, str | None]:
@@ -300,10 +300,11 @@ def _column(table: ModelTable, name: str) -> ModelColumn:
     return column
 
 
-def _type(name: str) -> bytes:
+def _type(name: str, fields: Sequence[str] = FIELDS) -> bytes:
+    """`fields`: of the user-defined type."""
     if name == "pair":
-        fields = _text(FIELDS[0]) + _type("int") + _text(FIELDS[1]) + _type("text")
-        return b"\0\x30" + _text(KEYSPACE) + _text("pair") + b"\0\x02" + fields
+        told = b"".join(_text(each) + _type("text" if each == FIELDS[1] else "int") for each in fields)
+        return b"\0\x30" + _text(KEYSPACE) + _text("pair") + len(fields).to_bytes(2, "big") + told
     kind, _, parts = name.rstrip(">").partition("<")
     if not parts:
         return _NATIVE[name].to_bytes(2, "big")

@@ -88,7 +88,7 @@ def _value(random: Random, column: ModelColumn) -> Any:
 def _elements(column: ModelColumn) -> Sequence[tuple[str, Sequence[Any]]]:
     """The paths that a collection may have, with their values; None removes one."""
     if column.type == "pair":
-        return (FIELDS[0], (None, 1, 2)), (FIELDS[1], (None, "a"))
+        return tuple((name, (None, "a") if name == FIELDS[1] else (None, 1, 2)) for name in column.fields)
     if column.type == "list<int>":
         return tuple((list_id(number), (None, 1, 2)) for number in (1, 2))
     return tuple((path, (None, 1, 2)) for path in ("1", "2"))

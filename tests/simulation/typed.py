@@ -8,8 +8,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from tests.helpers.images.tables import FIELDS, ModelColumn, ModelTable
+from tests.helpers.images.seen import bare
+from tests.helpers.images.tables import ModelColumn, ModelTable
 from tests.simulation.consumers import ViolationError
+from tests.simulation.database import RENAMED
 from tests.simulation.encoded import KEYSPACE
 from tests.simulation.logged import Ledger
 from tests.simulation.narrow import Narrow
@@ -45,13 +47,14 @@ class TypedRows(Narrow):
 def _differing(expected: dict[str, Any], row: dict[str, Any], table: ModelTable) -> dict[str, Any]:
     told = {f"_{name}": expected[name] for name in _SAME}
     keys = {**json.loads(expected["partition_key"] or "{}"), **json.loads(expected["clustering"] or "{}")}
-    told |= {name: keys.get(name) for name in ("k", *(name for name, _ in table.clustering))}
+    # The columns have the names of the run's beginning.
+    told |= {_there(row, name): keys.get(name) for name in ("k", *(name for name, _ in table.clustering))}
     columns = None if expected["columns"] is None else json.loads(expected["columns"])
     values, assigned, deltas = _typed(columns or {}, table)
     found = {_plain(name): value for name, value in row.items() if value is not None}
     differing = {name: (value, row[name]) for name, value in told.items() if row[name] != value}
     for name in {column.name for column in table.columns}:
-        if found.get(name) != values.get(name):
+        if bare(found.get(name)) != bare(values.get(name)):
             differing[name] = values.get(name), found.get(name)
     mine = None if expected["op"] not in ("insert", "update") else sorted(assigned)
     if mine != (None if row["_set"] is None else sorted(map(_plain, row["_set"]))):
@@ -60,6 +63,12 @@ def _differing(expected: dict[str, Any], row: dict[str, Any], table: ModelTable)
     if theirs != deltas:
         differing["_deltas"] = deltas, theirs
     return differing
+
+
+def _there(row: dict[str, Any], key: str) -> str:
+    """By what name a row has a column of the key."""
+    names = {RENAMED.get(key, key), *(old for old, new in RENAMED.items() if new == key), key}
+    return next(name for name in sorted(names) if name in row)
 
 
 def _plain(name: str) -> str:
@@ -92,7 +101,7 @@ def _collection(column: ModelColumn, put: Any) -> Any:
         return None
     match column.type:
         case "pair":
-            return {name: put.get(name) for name in FIELDS}
+            return {name: put.get(name) for name in column.fields}
         case "map<int, int>":
             return [(int(key), value) for key, value in put.items()]
         case "list<int>":

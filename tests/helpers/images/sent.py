@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tests.helpers.images.rows import Cell, Row
-from tests.helpers.images.tables import FIELDS, NEVER, STATIC, ModelColumn, ModelTable, path_order
+from tests.helpers.images.tables import NEVER, STATIC, ModelColumn, ModelTable, path_order
 
 
 class Sent(NamedTuple):
@@ -35,8 +35,8 @@ def sent(column: ModelColumn, row: Row, table: ModelTable, now: int) -> Sent:
         return Sent(_raw(cell.value), _time(cell), _end(cell, now))
     paths: Sequence[str | None] = sorted(cells, key=lambda path: path_order(column, path))
     if column.type == "pair":
-        last = max(FIELDS.index(path) for path in cells)
-        paths = [name if name in cells else None for name in FIELDS[: last + 1]]
+        last = max(column.fields.index(path) for path in cells)
+        paths = [name if name in cells else None for name in column.fields[: last + 1]]
     held = [None if path is None else cells[path] for path in paths]
     times, ends = [_time(cell) for cell in held], [_end(cell, now) for cell in held]
     return Sent(_collection(column.type, paths, held), _list(times), _list(ends))

@@ -20,9 +20,12 @@ FIELDS: Final = ("p", "q")
 
 @dataclass(frozen=True)
 class ModelColumn:
+    """`fields`: of a `pair`; ALTER TYPE adds to them."""
+
     name: str
     type: str
     static: bool = False
+    fields: tuple[str, ...] = FIELDS
 
     @property
     def complex(self) -> bool:
@@ -131,5 +134,5 @@ def assembled(column: ModelColumn, elements: Mapping[str, Any]) -> Any:
     if column.type == "map<int, int>":
         return {path: elements[path] for path in paths}
     if column.type == "pair":
-        return {name: elements.get(name) for name in FIELDS}
+        return {name: elements.get(name) for name in column.fields}
     return [int(path) if column.type == "set<int>" else elements[path] for path in paths]

@@ -77,13 +77,13 @@ class Consumer:
         self._in_vain = 0
 
     def _ended(self, error: str, code: int) -> int:
-        """Count a run that ended with an error; its supervisor waits a moment. Returns the exit code."""
+        """Count a run that ended with an error; its supervisor waits, longer each time. Returns the exit code."""
         if self._is_there():
             self.errors.append(error)
             self._in_vain += 1
             told = re.search(r"cdc-tail consumers DIR deliver (\S+) ([\d ]+)\.", error)
             self.advice = [] if told is None else ["consumers", str(self._folder), "deliver", told[1], *told[2].split()]
-        time.sleep(0.01)
+        time.sleep(min(1.0, 0.01 * 2**self._in_vain))
         return code
 
     def _command(self, words: Sequence[str], heard: commands.Heard) -> int:

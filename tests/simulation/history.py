@@ -12,7 +12,8 @@ from tests.simulation.cast import ADDRESS, HOME, TOKEN_FILE, Cast, Run
 from tests.simulation.consumers import ViolationError
 from tests.simulation.disk import File, failed
 from tests.simulation.hostile import attack
-from tests.simulation.imaged import SETTLED_SECONDS
+from tests.simulation.imaged import SETTLED_SECONDS, ImageReader
+from tests.simulation.kept import KeptTables
 from tests.simulation.nodes import Node, Work
 from tests.simulation.operations import Operation
 from tests.simulation.operators import LOOKS, Place, Visitor, cleaned, command
@@ -413,7 +414,11 @@ class History(Cast):
             self._until(self._has_worked, 5.0)
             self._until(self._is_delivered, QUIET_SECONDS)
         if self._nodes:
-            # All TTLs end.
+            # All TTLs end, of which images tell alone.
+            for name, reader in self.readers.items():
+                if not isinstance(reader, ImageReader | KeptTables):
+                    self._begins[name] = 2.0
+                    self._kill(name)
             self._wait(SETTLED_SECONDS)
             self._until(self._is_delivered, ASIDE_SECONDS)
         for reader in self.readers.values():

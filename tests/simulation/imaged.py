@@ -19,7 +19,7 @@ from tests.simulation.nodes import Nodes
 Altered = Callable[[Any], ModelTable | None]
 """A table as the schema change left it that an image tells of; None where there is no such change."""
 
-SETTLED_SECONDS: Final = 40.0
+SETTLED_SECONDS: Final = 25.0
 """After so long all TTLs have ended."""
 
 

@@ -65,7 +65,6 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--back", action="store_true", help="the clock of the first node may go back")
     parser.add_argument("--lying-disk", action="store_true", help="fsync does nothing: this must be found")
     parser.add_argument("--fault", help="put a fault into the product: a name of injected.py, or a number to draw one")
-    parser.add_argument("--regressions", action="store_true", help="run the histories that once found a fault")
     parser.add_argument("--cpu", type=float, default=float("inf"), help="begin no history after so many seconds of CPU")
     return parser
 
@@ -102,14 +101,8 @@ def _histories(given: Any) -> int:
 
 
 def _plans(given: Any) -> Iterator[Any]:
-    from tests.simulation import regressions
     from tests.simulation.runs import Plan
 
-    if given.regressions:
-        for name, plan in regressions.plans():
-            print(name)
-            yield plan
-        return
     only = None if given.only is None else tuple(map(int, given.only.split(",")))
     for number in range(given.histories):
         yield Plan(

@@ -419,7 +419,7 @@ class History(Cast):
         if self._nodes:
             # All TTLs end, of which images tell alone.
             for name, reader in self.readers.items():
-                if not isinstance(reader, ImageReader | KeptTables):
+                if not isinstance(reader, ImageReader | KeptTables) and not reader.goes_on():
                     self._begins[name] = 2.0
                     self._kill(name)
             self._wait(SETTLED_SECONDS)

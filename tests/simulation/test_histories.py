@@ -8,8 +8,6 @@ import sys
 
 import pytest
 
-from tests.simulation import regressions
-
 
 def simulated(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tests.simulation", *words]
@@ -22,12 +20,6 @@ def test_nothing_is_lost_and_nothing_comes_that_is_not_durable(source: str) -> N
     ran = simulated("--source", source, "--seed", "1", "--histories", "4", "--operations", "150")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "4 histories, 0 failed" in ran.stdout
-
-
-def test_what_was_found_once_is_not_found_again() -> None:
-    ran = simulated("--regressions")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert f"{len([*regressions.FOLDER.glob('*.json')])} histories, 0 failed" in ran.stdout
 
 
 def test_a_seed_gives_the_same_history_in_another_process() -> None:

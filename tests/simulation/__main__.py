@@ -62,6 +62,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--form", choices=("plain", "compiled", "both"), default="both", help="which form of the decoder runs"
     )
+    parser.add_argument("--order", type=int, default=0, help="another one chooses other interleavings")
     parser.add_argument("--back", action="store_true", help="the clock of the first node may go back")
     parser.add_argument("--lying-disk", action="store_true", help="fsync does nothing: this must be found")
     parser.add_argument("--fault", help="put a fault into the product: a name of injected.py, or a number to draw one")
@@ -107,7 +108,7 @@ def _plans(given: Any) -> Iterator[Any]:
     for number in range(given.histories):
         yield Plan(
             given.seed + number, given.operations, given.source, only, given.lying_disk, given.calls,
-            given.fault is not None, given.back, given.form,
+            given.fault is not None, given.back, given.form, given.order,
         )  # fmt: skip
 
 

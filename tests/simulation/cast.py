@@ -38,9 +38,11 @@ Run = Callable[[], int | None]
 class Cast:
     """Of one history."""
 
-    def __init__(self, seed: int, operations: Sequence[Operation], *, source: Source, back: bool = False) -> None:
-        """`back`: the clock of the first node may go back."""
-        self.world = World(seed)
+    def __init__(
+        self, seed: int, operations: Sequence[Operation], *, source: Source, back: bool = False, order: int = 0
+    ) -> None:
+        """`back`: the clock of the first node may go back. `order`: of interleavings."""
+        self.world = World(seed, order)
         self.world.files = Files()
         self.operations = operations
         self.kills = self.failures = 0

@@ -17,6 +17,9 @@ from tests.simulation.history import History
 from tests.simulation.operations import Operation, Source, drawn
 from tests.simulation.world import StuckError
 
+ORDERS: Final = 8
+"""So many interleavings are tried of fewer operations."""
+
 SHORTEN_SECONDS: Final = 300.0
 """Of CPU, for one history."""
 
@@ -25,7 +28,8 @@ SHORTEN_SECONDS: Final = 300.0
 class Plan:
     """Of one history. `only`: the numbers of the operations that are left, from 0 on; None for all of them.
     `lying_disk`: fsync does nothing. `calls`: with a digest of all calls. `injected`: there is a fault in the product,
-    and whatever it ends with is found. `back`: clocks go back. `form`: of the decoder.
+    and whatever it ends with is found. `back`: clocks go back. `form`: of the decoder. `order`: another one chooses
+    other interleavings.
     """
 
     seed: int
@@ -37,6 +41,7 @@ class Plan:
     injected: bool = False
     back: bool = False
     form: Form = "both"
+    order: int = 0
 
     @property
     def operations(self) -> list[Operation]:
@@ -48,6 +53,7 @@ class Plan:
         words = f"python -m tests.simulation --seed {self.seed} --operations {self.length} --source {self.source}"
         words += " --back" if self.back else ""
         words += "" if self.form == "both" else f" --form {self.form}"
+        words += f" --order {self.order}" if self.order else ""
         return words if self.only is None else f"{words} --only {','.join(map(str, self.only))}"
 
 
@@ -79,7 +85,7 @@ def played(plan: Plan) -> Outcome:
 def _played(plan: Plan) -> Outcome:
     operations = plan.operations
     choose(plan.seed, plan.form)
-    history = History(plan.seed, operations, source=plan.source, back=plan.back)
+    history = History(plan.seed, operations, source=plan.source, back=plan.back, order=plan.order)
     if plan.lying_disk:
         history.disk.sync = lambda node: None  # type: ignore[method-assign]
     if plan.calls:
@@ -102,7 +108,8 @@ def _played(plan: Plan) -> Outcome:
 
 def shortened(plan: Plan, fails: Callable[[Plan], bool] | None = None) -> Plan:
     """The same history with as few operations as still fail, as far as there is time: pieces are left out, ever
-    smaller ones. `fails`: whether a history does; by default by running it."""
+    smaller ones. Fewer operations come at other moments, so some interleavings of them are tried. `fails`: whether a
+    history does; by default by running it."""
     fails = fails or (lambda each: played(each).error is not None)
     until = time.process_time() + SHORTEN_SECONDS
     left: Sequence[int] = plan.only if plan.only is not None else range(plan.length)
@@ -111,8 +118,10 @@ def shortened(plan: Plan, fails: Callable[[Plan], bool] | None = None) -> Plan:
         at, before = 0, len(left)
         while at < len(left) and time.process_time() < until:
             fewer = (*left[:at], *left[at + size :])
-            if fails(replace(plan, only=fewer)):
-                left = fewer
+            tried = (replace(plan, only=fewer, order=plan.order + number) for number in range(ORDERS))
+            failing = next((each for each in tried if fails(each)), None)
+            if failing is not None:
+                left, plan = fewer, failing
             else:
                 at += size
         if size == 1 and len(left) == before:

@@ -174,9 +174,10 @@ class Network:
 class World:
     """Of one seed. `steps`: how many times it was chosen who goes on; `descriptors`: how many there ever were."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, order: int = 0) -> None:
+        """`order`: another one chooses other interleavings."""
         self.seed = seed
-        self.random = Random(seed)
+        self.random = Random(f"{seed} {order}")
         self.now = 0
         self.steps = 0
         self.descriptors = 0

@@ -104,20 +104,19 @@ class Cast:
         odd: dict[str, Any] = {"quarantine_tables": (LATER.id,)} if Random(f"{seed} odd").random() < 0.3 else {}
         words = [] if how == "none" else ["--server", first.name]
         words += ["--quarantine-table", LATER.id] if odd else []
+        options: dict[str, Any] = {**({} if how == "none" else {"server": first.name}), **odd}
         self._add_targets(first.folder, first.ledger, *words)
         if Random(f"{seed} spark").random() < 0.4:
             self._add_query(self._nodes, how != "none", bool(odd))
         if not back and Random(f"{seed} narrow").random() < 0.3:
-            options = {**({} if how == "none" else {"server": first.name}), **odd}
             chance = Random(f"{seed} tables")
             self.readers["narrow"] = Narrow("narrow", first.folder, first.ledger, chance, **options)
         if typed:
-            options = {**({} if how == "none" else {"server": first.name}), **odd}
             chance = Random(f"{seed} table")
             self.readers["typed"] = TypedRows("typed", first.folder, first.ledger, chance, **options)
         if odd:
             self._replays = Replays("always", first.folder, first.ledger, HOME / "later.cql")
-        self._add_readers(first.folder, first.ledger, **({} if how == "none" else {"server": first.name}), **odd)
+        self._add_readers(first.folder, first.ledger, **options)
         self._folders = [node.folder for node in self._nodes]
         if Random(f"{seed} serves").random() < 0.4:
             self.serving = Serving(first.folder, ADDRESS, HOME / "tokens.toml")

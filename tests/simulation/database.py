@@ -202,14 +202,14 @@ class Database:
     def _new_field(self, at: int) -> Change:
         """ALTER TYPE ADD. All tables that have columns of the type are altered with it."""
         self._fields = (*FIELDS, "r")
-        altered = tuple(self._altered(self._today(table)) for table in self.tables.values() if _has_pair(table))
+        altered = tuple(self._altered(self._with_fields(table)) for table in self.tables.values() if _has_pair(table))
         return Change(create_type(KEYSPACE, "pair", self._types(), at), altered=altered)
 
     def _types(self) -> dict[str, str]:
         return {name: "text" if name == FIELDS[1] else "int" for name in self._fields}
 
-    def _today(self, table: ModelTable) -> ModelTable:
-        """With the fields that the type has."""
+    def _with_fields(self, table: ModelTable) -> ModelTable:
+        """The table with all fields that type `pair` has now."""
         return replace(table, columns=tuple(replace(each, fields=self._fields) for each in table.columns))
 
     def _capture(self, table: ModelTable, at: int) -> Change:
@@ -230,7 +230,7 @@ class Database:
         else:
             shape = made if self.keeps_keys else random.choice((made, WIDE, FLAT, COUNTED))
             made = replace(shape, name=table.name, id=str(UUID(int=random.getrandbits(128), version=1)))
-        made = self._today(made)
+        made = self._with_fields(made)
         self.tables[table.name] = made
         self._created.add(table.name)
         self._uncaptured.discard(table.name)

@@ -190,7 +190,7 @@ class BatchReader(Consumer):
 
 
 class Unpacking:
-    """An archive that an operator makes a log folder of, again and again: it has all rows from the first one on."""
+    """An operator restores the archive into a folder of its own, and reads that: it has all rows from the first on."""
 
     def __init__(self, archive: Path, into: Path, expected: Expected, **options: Any) -> None:
         self._words = ["archive", str(archive), "restore", str(into)]

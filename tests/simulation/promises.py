@@ -10,7 +10,7 @@ from typing import Any, Final
 from tests.simulation.consumers import ViolationError
 
 KINDS: Final = ("insert", "insert", "update", "delete_row")
-"""What is done with an item, by its number."""
+"""Operations, by an item's number."""
 
 
 def text_of(item: int) -> str:
@@ -18,7 +18,13 @@ def text_of(item: int) -> str:
 
 
 def kind_of(item: int) -> str:
+    """The operation on an item."""
     return KINDS[item % len(KINDS)]
+
+
+def values_of(item: int, *, noted: bool) -> dict[str, str]:
+    """The values of an item's regular columns. `noted`: the later release of the service has column `note`."""
+    return {"text": text_of(item), **({"note": str(item)} if noted else {})}
 
 
 class Promises:
@@ -31,13 +37,13 @@ class Promises:
         self.refused: list[str] = []
         """What the runs in turn ended with that could not open the log."""
         self._counted: dict[int, int] = {}
-        """Of each item that may come, which one it is: in the order in which they were appended, or committed."""
+        """Each item that a reader may receive, with its number in the order of appends and commits."""
         self._together: dict[int, tuple[int, ...]] = {}
-        """Of an item of a transaction all items that it committed."""
+        """Each item of a committed transaction, with all items of that transaction."""
         self._noted: set[int] = set()
-        """Items of which one column more was written."""
+        """Items that were written with column `note`."""
         self._acknowledged: set[int] = set()
-        """Those that came to nobody yet."""
+        """Acknowledged items that no reader has received yet."""
         self._order: list[int] = []
         """The items whose rows are in the log, as the first reader was given them."""
         self._numbers: dict[int, int] = {}
@@ -47,18 +53,18 @@ class Promises:
     # What the service does
 
     def appends(self, item: int) -> None:
-        """It counts by itself, if it gets into the log."""
+        """The service appends an item outside of a transaction."""
         self._counted[item] = len(self._counted)
 
     def commits(self, items: Iterable[int]) -> None:
-        """They count together."""
+        """The service commits a transaction with these items."""
         together = tuple(items)
         for item in together:
             self.appends(item)
             self._together[item] = together
 
-    def has_not(self, items: Iterable[int]) -> None:
-        """These were refused: they are not in the log."""
+    def refuses(self, items: Iterable[int]) -> None:
+        """The log refused these items: no reader may receive them."""
         for item in items:
             if item in self._numbers:
                 raise ViolationError(f"item {item} came, which was refused")
@@ -66,7 +72,7 @@ class Promises:
             self._together.pop(item, None)
 
     def notes(self, item: int) -> None:
-        """It is written by a definition that has one column more."""
+        """The service writes this item with column `note`."""
         self._noted.add(item)
 
     def acknowledged(self, items: Iterable[int]) -> None:
@@ -95,16 +101,12 @@ class Promises:
 
     def _row(self, item: int) -> dict[str, Any]:
         kind = kind_of(item)
-        values: dict[str, str] | None = {"text": text_of(item)}
-        if kind == "delete_row":
-            values = None
-        elif item in self._noted:
-            values = {"text": text_of(item), "note": str(item)}
-        columns = None if values is None else json.dumps(values, separators=(",", ":"))
+        values = values_of(item, noted=item in self._noted)
+        columns = None if kind == "delete_row" else json.dumps(values, separators=(",", ":"))
         return {"keyspace": "shop", "table": "items", "op": kind, "columns": columns}
 
     def _check_first(self, item: int, place: tuple[int, int, str | None]) -> None:
-        """It may come now, behind all that came before."""
+        """Check the order and the transaction of an item that a reader receives for the first time."""
         if item not in self._counted:
             raise ViolationError(f"item {item} came, which was never appended, or not committed")
         if self._order and self._counted[item] < self._counted[self._order[-1]]:
@@ -116,7 +118,7 @@ class Promises:
             raise ViolationError(f"item {item} came from {place} apart from its transaction")
 
     def check_whole(self) -> None:
-        """Of no transaction a part came."""
+        """Check that readers received each transaction whole or not at all."""
         for together in {*self._together.values()}:
             came = [item for item in together if item in self._numbers]
             if came and len(came) != len(together):

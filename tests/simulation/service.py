@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -13,7 +12,7 @@ import msgspec
 
 from tests.simulation.consumers import IN_VAIN_MAX, ViolationError
 from tests.simulation.operations import Operation
-from tests.simulation.promises import Promises, kind_of, text_of
+from tests.simulation.promises import Promises, kind_of, text_of, values_of
 from tests.simulation.world import this_world
 
 SEGMENT_BYTES: Final = 1 << 14
@@ -71,8 +70,8 @@ class Service:
         self._max_age = of_log.choice((None, None, 0.05))
         self._sync = self._random.choice((batch(), group(2), periodic(5)))
         self._is_later = self._random.random() < 0.3
-        model = NotedItem if self._is_later else Item
-        self._items = Table.of(model, "shop.items", key=["number"])
+        self._model: Any = NotedItem if self._is_later else Item
+        self._items = Table.of(self._model, "shop.items", key=["number"])
         self._drafts = Table.of(Item, "shop.drafts", key=["number"], cdc=False)
         self._open: list[_Open] = []
         self._waiting: list[tuple[list[int], Any]] = []
@@ -149,18 +148,17 @@ class Service:
             return self._items.delete({"number": item})
         if self._is_later:
             self._promises.notes(item)
-        values = {"number": item, "text": text_of(item), **({"note": str(item)} if self._is_later else {})}
-        made = partial(NotedItem if self._is_later else Item, **values)
-        return self._items.insert(made()) if kind == "insert" else self._items.update(values)
+        values = {"number": item, **values_of(item, noted=self._is_later)}
+        return self._items.insert(self._model(**values)) if kind == "insert" else self._items.update(values)
 
     def _tried(self, items: list[int], append: Callable[[], Any]) -> None:
-        """What the log refuses is not in it."""
+        """Append, and note a refusal: the log does not have the items then."""
         from tailer.errors import CdcError
 
         try:
             self._waiting.append((items, append()))
         except CdcError:
-            self._promises.has_not(items)
+            self._promises.refuses(items)
             raise
 
     def _acknowledge(self) -> None:
